@@ -457,7 +457,7 @@ def disk(gib):
     most = max(row[-1] for row in rows)
     return Section(
         f"Each table has {gib:g} GiB in float32, in a file that is mapped read-only. The resident "
-        "memory includes everything that the process\nholds, also pages of the file. "
+        "memory covers the whole process, including\ncached pages of the file. "
         "Factorisations and k-means stop after a few passes.",
         ("estimator", "rows", "shape", "seconds", "peak resident GiB"),
         rows,
@@ -513,7 +513,7 @@ def cluster(gib):
         f"there, in chunks of {CHUNK_MIB} MiB. A worker is a process of\none thread on this "
         "machine; the fit in memory also has one thread. The seconds are medians of "
         f"{ROUNDS} interleaved rounds,\nwith the smallest and the largest. The memory at the "
-        "driver includes everything that its process holds, also Dask's\nscheduler.",
+        "driver covers its whole process, including Dask's scheduler.",
         HEAD_OF_CLUSTER,
         rows,
         figures,
@@ -580,7 +580,7 @@ def lacking(gib):
     rows = apart(fit_without_package)
     told = sum(PACKAGE in message and "install" in message for *_, message in rows)
     return Section(
-        "The Python of both workers does not find the package. The table shows the error that "
+        "The Python of both workers cannot import the package. The table shows the error that "
         "you see.",
         ("call", "seconds", "error"),
         rows,

@@ -435,8 +435,8 @@ def page(rows):
     lines = [
         "# Defaults",
         "",
-        "How well does a class do on plain tables, compared with the closest scikit-learn class",
-        "(columns 'closest'), both with their defaults? The tables are real, both raw and",
+        "How well does each class do on ordinary tables, compared with the closest scikit-learn",
+        "class (columns 'closest')? Both use their defaults; the tables are real, raw and",
         "standardised, and nothing is tuned. Scores are accuracies, R2, correlations: at most 1,",
         "higher is better.",
         "",

@@ -343,10 +343,10 @@ def columns(every):
         worst = max(worst, found / known)
     text = (
         "The low-rank table has rank 3 and unit variance; the noise of each column is\n"
-        "`.3 exp(spread z)`, with z normal. The figures are root mean square errors of\n"
-        "`low_rank_`, of weighted least squares with the true rank, noise and errors (oracle),\n"
-        "and of RobustPCA on tables with noise of .3 in all columns (equal noise). All figures\n"
-        f"are medians of {SEEDS} draws."
+        "`.3 exp(spread z)`, with z normal. The figures are root mean square errors: of\n"
+        "`low_rank_`, of weighted least squares with the true rank, noise and errors\n"
+        '("oracle"), and of `RobustPCA` on tables with noise of .3 in all columns ("equal\n'
+        f'noise"). All figures are medians of {SEEDS} draws.'
     )
     head = ("noise", "errors", "RobustPCA", "convex", "oracle", "RobustPCA, equal noise")
     limit = "unequal noise: at most 1.3 times the oracle"

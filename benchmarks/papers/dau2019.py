@@ -109,7 +109,7 @@ ENTRY = Entry(
         "one-nearest-neighbour classification with the Euclidean distance, with dynamic time "
         "warping and the radius learned there (in percent of the length), and with dynamic time "
         "warping without a band. For radii that our classifier learns, the expected values come "
-        "from the table of accuracies `singleTrainTest.csv` in the wheel of tslearn, column "
+        "from the table of accuracies `singleTrainTest.csv` in the tslearn package, column "
         "`DTW_Rn_1NN`."
     ),
     values=values,

@@ -87,7 +87,7 @@ ENTRY = Entry(
     title="Nearest neighbours under MSM and TWE, with learned costs",
     cites="Lines and Bagnall: Time series classification with ensembles of elastic distance "
     "measures. Data Mining and Knowledge Discovery 29, 2015.",
-    source="the table of accuracies `singleTrainTest.csv` in the wheel of tslearn, columns "
+    source="the table of accuracies `singleTrainTest.csv` in the tslearn package, columns "
     "`MSM_1NN` and `TWE_1NN`. These are the results of Bagnall, Lines, Bostrom, Large and "
     "Keogh 2017 for the archive's own split into a training part and a test part.",
     values=values,
@@ -97,9 +97,9 @@ ENTRY = Entry(
     "For TWE, the published program adds squared differences of values, as `squared=True` does, "
     "whereas the paper of Marteau 2009 and other libraries add absolute differences. The program "
     "also allows the first points of one series to be deleted at the cost of their steps alone, "
-    "which the paper forbids; with this boundary condition, GunPoint and TwoLeadECG agree, too. "
-    "The data sets come from the same places as on the other page about the archive: from wheels, "
-    "and from the folder that the environment variable "
+    "which the paper forbids; with this boundary condition, GunPoint and TwoLeadECG agree as "
+    "well. The data sets are read as on [the other page about the archive](paper_dau2019.md): from "
+    "the aeon and tslearn packages, and from the folder that the environment variable "
     f"`{archive.ARCHIVE}` names.",
     not_reached=(
         "ArrowHead, msm: cost 0.856",

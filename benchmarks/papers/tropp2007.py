@@ -81,8 +81,8 @@ ENTRY = Entry(
     remarks=(
         f"{TRIALS} signals of m ones at random places are measured, each with its own matrix "
         "(the paper has 1000 signals). A signal is recovered if the pursuit finds the "
-        "places. A fraction agrees if it is less than three standard errors (1.9 %, on the "
-        "line 4 %) below the printed fraction. With a quarter fewer measurements than on the "
+        "places. A fraction agrees if it is less than three standard errors below the printed "
+        "fraction (1.9 %, and 4 % on the line). With a quarter fewer measurements than on the "
         "line, it has to be below 95 %."
     ),
 )

@@ -129,7 +129,7 @@ def none_faster(text, *, qualifies):
         if not rivals:
             return None, "no peer qualifies"
         best = min(rivals, key=lambda row: row.ratio)
-        return best.ratio >= 1, f"nearest: {best.contender} at {best.ratio:.2g} ({best.size})"
+        return best.ratio >= 1, f"nearest: {best.contender} at {best.ratio:.3g} ({best.size})"
 
     return Target(text=text, check=check)
 

@@ -164,8 +164,8 @@ def _how(rows, measured):
     rounds = " to ".join(str(n) for n in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
     return (
         f"{rounds} timed rounds, with the contenders interleaved in rotating order, each on its "
-        "own copy of the same data. One untimed warm-up of every contender on a small problem "
-        f"(imports, compilation) is not counted. {_count(measured['cores'], 'core')}, "
+        "own copy of the same data. Before, each contender solves a small problem, so that the "
+        f"times do not include imports and compilation. {_count(measured['cores'], 'core')}, "
         f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
 

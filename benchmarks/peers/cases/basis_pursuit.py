@@ -115,10 +115,10 @@ CASE = Case(
 
     ),
     remarks=(
-        "`excess` is measured relative to a lower bound that a dual variable proves. If the "
-        "data have no noise and only a few planted coefficients are non-zero, they are the "
-        "optimum, so `error` should be zero. With noise, or if all planted coefficients are "
-        "non-zero, they are not the optimum."
+        "`excess` is measured relative to a lower bound that a dual variable proves. If the data "
+        "have no noise and only a few planted coefficients are non-zero, these coefficients are "
+        "the optimum, so `error` should be zero. With noise, or if all planted coefficients are "
+        "non-zero, the optimum is different."
     ),
     ours="BasisPursuit",
     sizes=SIZES,

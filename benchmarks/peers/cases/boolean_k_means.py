@@ -83,7 +83,7 @@ CASE = Case(
         "the clusters?"
     ),
     remarks=(
-        f"The rows follow {N_CLUSTERS} planted patterns; a fraction of the bits is flipped."
+        f"The rows follow {N_CLUSTERS} planted patterns, with a fraction of the bits flipped."
     ),
     ours="BooleanKMeans",
     sizes=SIZES,

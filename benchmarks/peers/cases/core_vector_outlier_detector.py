@@ -84,12 +84,12 @@ def _flagged(rows):
 
 CASE = Case(
     title="Outliers among a hundred thousand samples",
-    question="How long does it take to rank samples, and how well are outliers found?",
+    question="How long does it take each contender to rank the samples, and how well does it "
+    "find the outliers?",
     remarks="All contenders may use two cores. The time includes computing the threshold, which "
-    "requires scoring all "
-    "samples. A model trained on a random subset ranks about as well, both for "
-    "`OneClassSVM` and for `CoreVectorOutlierDetector`: that row is the fair "
-    "comparison.",
+    "requires scoring all samples. A model that is trained on a random subset ranks about as "
+    "well, both for `OneClassSVM` and for `CoreVectorOutlierDetector`. The row "
+    "`OneClassSVM, 5 000` is therefore the fair comparison.",
     ours="CoreVectorOutlierDetector",
     sizes={"1 000": 1_000, "10 000": 10_000, "100 000": 100_000},
     quick_sizes={"2 000": 2_000},
@@ -115,7 +115,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "AUC": "area under the curve on the training samples, labels unknown in training",
+        "AUC": "area under the curve on the training samples, whose labels are not used in "
+        "training",
         "flagged %": "fraction of samples classified as outliers; 5 % are outliers",
         "support": "support vectors",
     },

@@ -100,9 +100,8 @@ CASE = Case(
     question="How many entries does a Boolean product of six components get wrong, and how "
     "long does the factorisation take?",
     remarks="The sources overlap, with up to three in each row, and 5 % of the entries are "
-    "flipped; no factorisation can explain these flipped entries. At 500 rows, "
-    "`DiscreteBasis` spends a third of its time in scikit-learn's checks of parameters and "
-    "input.",
+    "flipped; no factorisation can explain these flipped entries. With 500 rows, `DiscreteBasis` "
+    "spends a third of its time in scikit-learn's checks of parameters and input.",
     ours="DiscreteBasis",
     sizes={
         "500 x 60": (500, 60),

@@ -60,11 +60,11 @@ SIZES = {
 
 CASE = Case(
     title="Nearest neighbours under elastic distances",
-    question="How fast is the nearest series found in the data sets of the archive?",
+    question="How fast does each program find the nearest series in the data sets of the archive?",
     remarks="Both classifiers use one neighbour, no band, one thread and their default "
     "parameters, which are the same in both packages; the time includes fitting. The data sets "
-    "come with aeon's wheel. aeon's implementation of `erp` differs from the paper's definition "
-    "at the borders of the table, so its errors may differ.",
+    "come with the aeon package. aeon's implementation of `erp` differs from the paper's "
+    "definition at the borders of the table, so its errors may differ.",
     ours="DTWNeighborsClassifier",
     sizes=SIZES,
     quick_sizes={"GunPoint, msm": ("GunPoint", "msm")},

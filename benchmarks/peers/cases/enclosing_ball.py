@@ -104,7 +104,7 @@ CASE = Case(
         "away steps": Contender(
             run=ours(solver="away_steps", max_iter=20_000),
             peer=False,
-            note="the same class with solver='away_steps', gap 1e-6",
+            note="the same class with `solver='away_steps'`, gap 1e-6",
             sizes=("1 000 x 5", "10 000 x 10", "100 000 x 10"),
             why_not="one pass for every step",
         ),

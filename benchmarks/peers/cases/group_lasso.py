@@ -117,7 +117,7 @@ SIZES = {
 
 CASE = Case(
     title="Group lasso",
-    question="How fast do solvers of the group lasso run, and which duality gap do they reach?",
+    question="How fast is each solver of the group lasso, and what duality gap does it reach?",
     remarks=(
         "Each group has ten features, and its weight is the square root of its size. The "
         "model has an intercept. The gap is computed from the definition for all "

@@ -95,7 +95,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"heavy modules": f"which of {', '.join(HEAVY)} were loaded"},
+    figures={"heavy modules": f"which of {', '.join(HEAVY[:-1])} and {HEAVY[-1]} were loaded"},
     seconds=lambda imported: imported.seconds,
     targets=(
         Target(

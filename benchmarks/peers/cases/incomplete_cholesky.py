@@ -145,10 +145,9 @@ CASE = Case(
         "standard normal."
     ),
     remarks=(
-        "The residual is the fraction of the trace of the kernel matrix that the features "
-        "leave unexplained. Three features make an easy problem, and 500 make a hard one. The "
-        "kernel "
-        "matrix of 100,000 samples, 80 GB, is never formed by any contender."
+        "The residual is the fraction of the trace of the kernel matrix that the features leave "
+        "unexplained. Three features make an easy problem, and 500 make a hard one. No contender "
+        "forms the kernel matrix of 100,000 samples, which would need 80 GB."
     ),
     ours="IncompleteCholesky",
     sizes={

@@ -134,10 +134,10 @@ CASE = Case(
     ),
     remarks=(
         "The plain loop and tslearn give no lower bound on the objective, so we compare the "
-        "contenders without one; the rows with the bound show what it costs. tslearn draws "
-        "its start from `random_state`; we set it so that tslearn begins at the same start. "
-        "tslearn omits the term of the centres from the distance, and so minimises a "
-        "different objective."
+        "contenders without one; the rows with the bound show what it costs. tslearn draws its "
+        "start from `random_state`; we set it so that tslearn begins at the same start. tslearn "
+        "omits the term of the centres from the distance and therefore minimises a different "
+        "objective."
     ),
     ours="KernelKMeans, Lloyd",
     sizes={

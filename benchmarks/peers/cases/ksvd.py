@@ -165,11 +165,11 @@ CASE = Case(
     ),
     remarks=(
         "All contenders run in one thread. `rmse` is computed on the training patches, coded "
-        "with the final atoms by the same plain orthogonal matching pursuit for all "
-        "contenders. The online method of spams updates its atoms after every 512 patches; "
-        "`KSVD` updates them after every 2,048 patches (750 at the small size) and once more, "
-        "together with the coefficients, at the end of a pass. Updating only once per pass, "
-        "as in the published K-SVD, is cheaper but learns about half as much from a pass."
+        "with the final atoms by the same plain orthogonal matching pursuit for all contenders. "
+        "The online method of spams updates its atoms after every 512 patches; `KSVD` updates "
+        "them after every 2,048 patches (750 at the small size) and once more, together with the "
+        "coefficients, at the end of a pass. Updating only once per pass, as in K-SVD as "
+        "published, takes less time but learns about half as much from a pass."
     ),
     ours="KSVD",
     sizes=SIZES,

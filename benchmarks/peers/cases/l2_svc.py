@@ -110,7 +110,7 @@ CASE = Case(
     quality=quality,
     figures={
         "support": "support vectors",
-        "test error %": "error on 4000 further samples",
+        "test error %": "error on 4000 new samples",
         "gap": "relative duality gap",
     },
     targets=(

@@ -83,7 +83,7 @@ CASE = Case(
     quality=quality,
     figures={
         "support": "support vectors",
-        "R2": "R2 on 4000 further samples",
+        "R2": "R2 on 4000 new samples",
         "gap": "relative duality gap",
     },
     targets=(

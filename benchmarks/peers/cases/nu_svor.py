@@ -94,7 +94,7 @@ CASE = Case(
             run=ours,
             peer=False,
             note="steps of two and four weights, and of all free weights at once, to a gap of "
-            "5e-5; up to 500 samples an active set method continues to the optimum",
+            "5e-5; for up to 500 samples, an active set method continues to the optimum",
         ),
         "cvxpy": Contender(
             run=cone,

@@ -91,8 +91,9 @@ CASE = Case(
         "every row and keeps k vectors; scikit-learn's IncrementalPCA needs batches of rows."
     ),
     remarks=(
-        "Ten components. A method that sees each row once and keeps only k vectors cannot "
-        "match methods that keep a batch; the table shows by how much it falls short."
+        "All contenders compute ten components. A method that sees each row once and keeps only "
+        "k vectors cannot match methods that keep a batch; the table shows by how much it falls "
+        "short."
     ),
     ours="CCIPCA.partial_fit",
     sizes={

@@ -161,7 +161,7 @@ CASE = Case(
     title="Topics of documents",
     question=(
         "Each contender learns topics from one half of the words of each document. How likely "
-        "are these words, and the words of the other half, under the topics?"
+        "are these words and the words of the other half under the learned topics?"
     ),
     remarks=(
         "All contenders use one thread. The likelihood has many maxima, so each contender "

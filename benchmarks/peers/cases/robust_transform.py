@@ -142,7 +142,7 @@ CASE = Case(
         "known positions": Contender(
             run=told_where,
             peer=False,
-            note="least squares on the true components and only the correct entries: an "
+            note="least squares on the true components, using only the correct entries: an "
             "unattainable reference",
         ),
     },

@@ -80,7 +80,7 @@ def _lowest(rows):
 LARGE = "digits, 2000 rows"
 CASE = Case(
     title="Sammon's map",
-    question="How fast is the mapping, and how low does the stress get?",
+    question="How long does each mapping take, and how low is its stress?",
     ours="SammonMapping",
     sizes={"iris, 149 rows": "iris", "digits, 500 rows": 500, LARGE: 2000},
     quick_sizes={"digits, 120 rows": 120},

@@ -62,7 +62,7 @@ SIZES = {
 
 CASE = Case(
     title="Alignments with gaps",
-    question="How fast are alignment scores of amino acid sequences?",
+    question="How fast does each library compute alignment scores of amino acid sequences?",
     remarks="The contenders score all ordered pairs of the sequences, including each sequence "
     "with itself, with BLOSUM62 and affine gaps. They compute scores only, in one thread.",
     ours="pairwise_alignment",

@@ -76,7 +76,7 @@ CASE = Case(
     question="How long does it take to find clusters of series, and how good are the clusters?",
     remarks=(
         f"All contenders look for {N_CLUSTERS} clusters and start from the same five series; "
-        "everything else is at the defaults of each library."
+        "all other parameters have the defaults of each library."
     ),
     ours="TimeSeriesKMeans",
     sizes={

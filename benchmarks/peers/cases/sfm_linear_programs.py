@@ -154,7 +154,7 @@ CASE = Case(
     quality=quality,
     figures={
         "features": "features after the last program",
-        "same features": "1: the same features as the first contender",
+        "same features": "1 if the features are the same as with the first contender",
     },
     repeat=3,
     targets=(

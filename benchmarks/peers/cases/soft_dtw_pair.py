@@ -50,8 +50,8 @@ CASE = Case(
     title="Soft dynamic time warping: one pair at a time",
     question="How long does it take to compute the smooth cost between two series?",
     remarks=(
-        "All contenders run in one thread. Short series measure the overhead of a call, "
-        "long ones the dynamic programming."
+        "All contenders run in one thread. For short series, the time is mostly the overhead of "
+        "a call; for long series, it is mostly the dynamic programming."
     ),
     ours="soft_dtw",
     sizes=SHORT | LONG,

@@ -239,8 +239,8 @@ CASE = Case(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
             note="C++; adds the atom that leaves the smallest residual; patches in columns, "
-            "prepared before the timing; `eps=1e-3` besides the number of atoms, without "
-            "which single precision gives zero codes",
+            "prepared before the timing; `eps=1e-3` in addition to the number of atoms, because "
+            "single precision gives zero codes otherwise",
         ),
         "spams, 2 threads": Contender(
             run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"

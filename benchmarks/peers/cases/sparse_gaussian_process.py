@@ -104,13 +104,13 @@ def _better(figure, contender):
 CASE = Case(
     title="Sparse Gaussian process",
     question=(
-        "How much does a Gaussian process on 10,000 or more samples cost, and what do you "
-        "gain?"
+        "How long does a Gaussian process on 10,000 or more samples take, and how much accuracy "
+        "do you gain?"
     ),
     remarks=(
-        "Fits are complete: L-BFGS finds hyperparameters, noise and inducing inputs on 5,000 "
-        "samples, and the posterior uses all samples. GPy fits and keeps only 5,000 samples, with "
-        "the same number of iterations. `GaussianProcessRegressor` uses 1,000 samples."
+        "Each fit is complete: L-BFGS finds hyperparameters, noise and inducing inputs on 5,000 "
+        "samples, and the posterior uses all samples. GPy fits and keeps only 5,000 samples, "
+        "with the same number of iterations. `GaussianProcessRegressor` uses 1,000 samples."
     ),
     ours="SparseGaussianProcessRegressor",
     sizes={

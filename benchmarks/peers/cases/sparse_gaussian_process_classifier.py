@@ -112,7 +112,8 @@ def _close(rows):
 CASE = Case(
     title="Sparse Gaussian process classification",
     question=(
-        "How much do the probabilities of a Gaussian process cost, and how good are they?"
+        "How long does it take to compute the class probabilities of a Gaussian process, and how "
+        "good are they?"
     ),
     remarks="All contenders are trained on two thirds of each table, with standardised "
     "inputs. The covariance is a constant times a Gaussian with one length scale; both the "

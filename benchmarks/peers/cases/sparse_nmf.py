@@ -183,8 +183,9 @@ def _never_above(rows):
 CASE = Case(
     title="Sparse non-negative matrix factorisation",
     question=(
-        "How low is the objective of plain and l1-penalised factorisation, how long does it "
-        "take, and how far from stationary is the result?"
+        "How low is the objective that each program reaches for plain and l1-penalised "
+        "factorisation, how long does it take, and how far is the result from a stationary "
+        "point?"
     ),
     remarks=(
         "Local optima differ, so `excess` is the objective divided by the lowest objective of "
@@ -202,7 +203,7 @@ CASE = Case(
             run=ours(), peer=False, note="one start, from singular vectors"
         ),
         "SparseNMF, four starts": Contender(
-            run=ours(n_init=4), peer=False, note="three more, random"
+            run=ours(n_init=4), peer=False, note="three additional random starts"
         ),
         "SparseNMF, exact": Contender(
             run=ours(solver="bpp"),

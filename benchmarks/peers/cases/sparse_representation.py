@@ -193,10 +193,9 @@ CASE = Case(
     ),
     remarks=(
         "No other library has this classifier, so it is compared with solvers of the two "
-        "problems. "
-        "They accept one response at a time and are therefore called once for each new "
-        "sample. The penalty is 0.1 times the smallest penalty at which a code is zero. Gap "
-        "and labels are computed in the same way for all contenders."
+        "problems. They accept one response at a time and are therefore called once for each new "
+        "sample. The penalty is 0.1 times the smallest penalty at which a code is zero. The gap "
+        "and the labels are computed in the same way for all contenders."
     ),
     ours="SparseRepresentationClassifier",
     sizes=QUICK

@@ -130,8 +130,9 @@ CASE = Case(
         "How long does it take to find the nearest non-negative vector of sparseness 0.8?"
     ),
     remarks=(
-        "We found no package on PyPI that projects onto l1 and l2 norm simultaneously; the "
-        "two other contenders are implemented here, in numpy. All contenders run in one thread."
+        "We found no package on PyPI that projects onto given l1 and l2 norms at the same time, "
+        "so the two other contenders are implemented in this benchmark, in numpy. All contenders "
+        "run in one thread."
     ),
     ours="project_sparseness",
     sizes=SIZES,

@@ -179,12 +179,11 @@ CASE = Case(
     ),
     remarks=(
         "The data are random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted "
-        "kernel), "
-        "and words of 3 to 12 letters. strkernels sums over the lengths 1 to p and "
-        "normalises, and so do the kernels of this package here. All contenders run in one "
-        "thread. Three entries of each matrix are compared with loops over the "
-        "definition; the entries of CountVectorizer differ for English because it treats "
-        "several spaces as one."
+        "kernel), and words of 3 to 12 letters. strkernels sums over the lengths 1 to p and "
+        "normalises; the kernels of this package do the same in this benchmark. All contenders "
+        "run in one thread. Three entries of each matrix are compared with loops over the "
+        "definition; the entries of CountVectorizer differ for English because it treats several "
+        "spaces as one."
     ),
     ours="skmoderndata",
     sizes={**GAPS, **SPECTRA, **MISMATCHES, **WORDS},

@@ -197,7 +197,7 @@ CASE = Case(
         "and you have 100 to 400 samples, some of them with the wrong label?"
     ),
     remarks=(
-        f"For each size, there are {N_DRAWS} draws of `make_sparse_classes(n, p, "
+        f"For each size, the data are {N_DRAWS} draws of `make_sparse_classes(n, p, "
         "n_informative=k, margin=0.3)`. The features are standard normal, and a hyperplane in k "
         "of the features determines the labels. No sample lies close to this "
         "hyperplane (except in the last size, `margin=0`). Then a fraction of the labels is "
