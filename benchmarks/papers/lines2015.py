@@ -98,8 +98,8 @@ ENTRY = Entry(
     "whereas the paper of Marteau 2009 and other libraries add absolute differences. The program "
     "also allows the first points of one series to be deleted at the cost of their steps alone, "
     "which the paper forbids; with this boundary condition, GunPoint and TwoLeadECG agree as "
-    "well. The data sets are read as on [the other page about the archive](paper_dau2019.md): from "
-    "the aeon and tslearn packages, and from the folder that the environment variable "
+    "well. The data sets are read as on [the other page about the archive](paper_dau2019.md): "
+    "from the aeon and tslearn packages, and from the folder that the environment variable "
     f"`{archive.ARCHIVE}` names.",
     not_reached=(
         "ArrowHead, msm: cost 0.856",

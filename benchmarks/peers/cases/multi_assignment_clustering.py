@@ -88,8 +88,8 @@ CASE = Case(
     question="How much longer does a fit take with ten times as many rows? No other package "
     "provides the method.",
     remarks=f"There are {K} sources, up to {LARGEST} per row (176 assignment sets), and one "
-    "start. The memory is the increase during the fit, without the input. For 1,000 rows the limit is "
-    "4 MB, not counting the working tables of a step.",
+    "start. The memory is the increase during the fit, without the input. For 1,000 rows the "
+    "limit is 4 MB, not counting the working tables of a step.",
     ours="MultiAssignmentClustering",
     sizes={
         "1,000 x 500": (1000, N_FEATURES),
