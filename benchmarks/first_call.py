@@ -179,7 +179,7 @@ def _processor_time(command, env):
 
 def limit(name, shown):
     """Seconds that a first call may take; the first parameter set of a card counts as default."""
-    firsts = {cls.__name__: _shown(cls._card.checks[0]) for cls in all_estimators()}
+    firsts = {cls.__name__: _shown(parameter_sets(cls)[0]) for cls in all_estimators()}
     return LIMITS["defaults" if shown in ("", firsts[name]) else "options"]
 
 

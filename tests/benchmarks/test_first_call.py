@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
-from benchmarks.first_call import FIRST_USE, measure, option_sets
+from benchmarks.first_call import FIRST_USE, LIMITS, limit, measure, option_sets
 from skmoderndata import SparseNMF
 
 
@@ -30,3 +30,9 @@ def test_outputs_and_score_are_part_of_the_first_use():
         assert part in FIRST_USE
     first, later = measure("JamesStein", {})
     assert first > 0 < later
+
+
+def test_limit_of_defaults_holds_for_the_first_set_of_parameters():
+    assert limit("KSVD", "") == LIMITS["defaults"]
+    assert limit("KSVD", "max_iter=5, random_state=0") == LIMITS["defaults"]
+    assert limit("KSVD", "init='neural_gas'") == LIMITS["options"]
