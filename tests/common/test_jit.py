@@ -2,6 +2,7 @@
 
 import ast
 import errno
+import gc
 import importlib
 import inspect
 import os
@@ -330,6 +331,30 @@ def test_a_compilation_that_fails_does_not_count_later(notice, capsys, monkeypat
     first_use.end()
     assert first_use.depth == 0
     assert capsys.readouterr().err == ""
+
+
+def test_garbage_is_not_collected_while_functions_are_compiled(notice):
+    first_use, _ = notice
+    assert gc.isenabled()
+    first_use.begin()
+    first_use.begin()  # a function that it calls
+    first_use.end()
+    assert not gc.isenabled()
+    first_use.end()
+    assert gc.isenabled()
+
+    first_use.begin()
+    first_use.finish()
+    assert gc.isenabled()
+
+    # a caller who has stopped the collector finds it stopped
+    gc.disable()
+    try:
+        first_use.begin()
+        first_use.end()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_short_compilations_are_not_announced(notice, capsys):

@@ -5,13 +5,14 @@ Without numba the functions run interpreted, and the first call warns.
 
 import contextlib
 import functools
+import gc
 import os
 import sys
 import time
 import types
-import typing
 import warnings
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ except ImportError:  # not available on Windows
 WAIT = 3.0
 # Minimum number of seconds between two compilations that belong to different calls.
 PAUSE = 1.0
+# A variable, because numba would compile functions again for a literal False.
+FALSE: Any = np.bool_(False)
 
 
 class jit:
@@ -39,7 +42,7 @@ class jit:
     6.0
     """
 
-    options: typing.ClassVar[dict[str, bool]] = {}
+    options: ClassVar[dict[str, bool]] = {}
 
     def __init__(self, func):
         functools.update_wrapper(self, func)
@@ -65,9 +68,8 @@ class jit:
     def __call__(self, *args):
         try:
             return self.compiled(*args)
-        except BaseException:
-            _first_use.fail()
-            raise
+        finally:
+            _first_use.finish()
 
     def __reduce__(self):  # pickle by name, as functions are pickled
         return self.__qualname__  # type: ignore[attr-defined]
@@ -82,7 +84,7 @@ class jit_leaf(jit):
     one that creates an array; one that returns an array would free it too early.
     """
 
-    options: typing.ClassVar[dict[str, bool]] = {"_nrt": False}
+    options: ClassVar[dict[str, bool]] = {"_nrt": False}
 
 
 def why_interpreted():
@@ -176,10 +178,12 @@ class _ForgivingCache:
 
 
 class FirstUse:
-    """Announces on standard error, once in a process, that the first use compiles for seconds.
+    """What happens around the first use: a line if it compiles for seconds, and no collections.
 
     numba calls `begin` before it compiles a function that is not in the cache, and `end` after it;
-    this includes the functions that it calls.
+    this includes the functions that it calls. The line appears on standard error, once in a
+    process. The collector of garbage pauses, because numba creates so many objects that it would
+    search all objects of the process several times, for a tenth of the time of a first call.
     """
 
     def __init__(self, clock=time.perf_counter):
@@ -188,11 +192,15 @@ class FirstUse:
         self.start = 0.0
         self.latest = -PAUSE
         self.announced = False
+        self.paused = False  # whether the collector was running
 
     def begin(self):
         """Note that a function is going to be compiled."""
         if self.depth == 0 and self.clock() - self.latest >= PAUSE:
             self.start = self.clock()
+        if gc.isenabled():
+            gc.disable()
+            self.paused = True
         self.depth += 1
         self._announce()
 
@@ -202,12 +210,21 @@ class FirstUse:
         self.latest = self.clock()
         if self.depth:
             self._announce()
+        else:
+            self._resume()
 
-    def fail(self):
-        """Note that a call failed: if it was compiling, no `end` follows."""
+    def finish(self):
+        """Note that a call has ended: no `end` follows, even if a compilation failed."""
         if self.depth:
             self.depth = 0
             self.latest = self.clock()
+            self._resume()
+
+    def _resume(self):
+        """Let the collector run again, unless the caller had stopped it."""
+        if self.paused:
+            gc.enable()
+            self.paused = False
 
     def _announce(self):
         if self.announced or self.clock() - self.start < WAIT or _is_quiet():
