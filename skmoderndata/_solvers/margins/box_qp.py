@@ -32,7 +32,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
@@ -45,6 +45,8 @@ STEPS_PER_GAP = 100
 MOST_STEPS_PER_SAMPLE = 1000
 # Smallest default for the maximum number of steps; one million steps take about a second.
 LEAST_MAXIMUM = 1_000_000
+# Largest integer of 64 bits; all bits of a double except the sign.
+LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
 # Status codes of compiled steps: level reached, out of steps, no progress, one step taken.
 REACHED, COUNTED, STALLED, MOVED = range(4)
 # Maximum number of levels of the slopes, each lower than the previous one.
@@ -88,6 +90,7 @@ class BoxState(NamedTuple):
     low: Array
     high: Array
     tube: float
+    work: tuple[Array, Array]  # see `work_space`
 
 
 class BoxResult(NamedTuple):
@@ -109,9 +112,16 @@ def box_state(
     up = np.empty(len(w))
     down = np.empty(len(w))
     diagonal = store.diagonal + ridge
-    state = BoxState(w, g, up, down, diagonal, ridge, low, high, tube)
+    work = work_space(len(w))
+    state = BoxState(w, g, up, down, diagonal, ridge, low, high, tube, work)
     mark_all(state, np.array([[0, len(w)]]))
     return state
+
+
+def work_space(n: int) -> tuple[Array, Array]:
+    """Allocate two rows of n numbers for `least` and `partner`, and return them and their bits."""
+    values = np.empty((2, n))
+    return values, values.view(np.int64)
 
 
 def box_qp(
@@ -267,7 +277,7 @@ def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
     return np.array(lowest), np.array(highest)
 
 
-@jit
+@jit_leaf
 def violations(state, slot, segments, violation):
     """Compute how far samples with missing rows are from their best partners in their segments.
 
@@ -281,11 +291,13 @@ def violations(state, slot, segments, violation):
     i_worst = -1
     j_worst = -1
     n_missing = 0
-    violation[:] = 0.0
+    for q in range(len(violation)):
+        violation[q] = 0.0
     for s in range(len(segments)):
-        first, last = segments[s]
-        i = least(g, up, 1.0, first, last)
-        j = least(g, down, -1.0, first, last)
+        first = segments[s, 0]
+        last = segments[s, 1]
+        i = least(g, up, 1.0, first, last, state.work)
+        j = least(g, down, -1.0, first, last, state.work)
         low = g[i] + up[i]
         high = g[j] + down[j]
         if high - low > worst:
@@ -301,7 +313,7 @@ def violations(state, slot, segments, violation):
     return worst, i_worst, j_worst, n_missing
 
 
-@jit
+@jit_leaf
 def mark_all(state, segments):
     """Set `up` and `down` of the samples in segments from their weights."""
     for s in range(len(segments)):
@@ -309,7 +321,7 @@ def mark_all(state, segments):
             mark(state, i)
 
 
-@jit
+@jit_leaf
 def wall_off(state, slot, segments):
     """Block changes of the weights of samples whose rows are missing."""
     for s in range(len(segments)):
@@ -319,7 +331,7 @@ def wall_off(state, slot, segments):
                 state.down[i] = -np.inf
 
 
-@jit
+@jit_leaf
 def mark(state, i):
     """Set `up` and `down` of a sample: the slope of `tube |w|`, and infinity at the bounds."""
     w = state.w[i]
@@ -332,29 +344,29 @@ def mark(state, i):
         state.down[i] = -np.inf
 
 
-@jit
-def least(g, plus, sign, first, last):
+@jit_leaf
+def least(g, plus, sign, first, last, work):
     """Return the index of the smallest `g + plus` of a segment; the largest if `sign` is -1."""
     size = last - first
     g = g[first:last]
     plus = plus[first:last]
-    sums = np.empty(size)
+    values, bits = work
+    sums = values[0]
     for q in range(size):
         sums[q] = sign * (g[q] + plus[q])
-    return first + smallest(sums)
+    return first + smallest(bits[0, :size])
 
 
-@jit
-def smallest(values):
-    """Return the index of the smallest value, the first of equal ones.
+@jit_leaf
+def smallest(bits):
+    """Return the index of the smallest value, the first of equal ones, from the bits of values.
 
     The bit patterns of floating-point numbers, read as integers, have the same order. The compiler
     vectorises minima of integers, eight at a time: here and in `partner` this takes a half to a
     third of the time of the plain loop.
     """
-    size = len(values)
-    bits = values.view(np.int64)
-    lowest = np.iinfo(np.int64).max
+    size = len(bits)
+    lowest = LARGEST
     index = size
     for q in range(size):
         lowest = min(lowest, in_order(bits[q]))
@@ -363,14 +375,14 @@ def smallest(values):
     return index
 
 
-@jit
+@jit_leaf
 def in_order(bits):
     """Reverse the order of the bit patterns of negative numbers."""
-    return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
+    return bits ^ ((bits >> 63) & LARGEST)
 
 
-@jit
-def partner(g, plus, diagonal, row, i, low, first, last):
+@jit_leaf
+def partner(g, plus, diagonal, row, i, low, first, last, work):
     """Return the index that gains most in an exchange with i, and the largest rise of slopes.
 
     The gain is `rise^2 / curvature` with `rise = g + plus - low`, if that is positive.
@@ -381,11 +393,12 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     plus = plus[first:last]
     diagonal = diagonal[first:last]
     row = row[first:last]
-    # rises and gains are not negative, so their bit patterns sort in the same order
-    rises = np.empty(size)
-    gains = np.empty(size)
-    rise_bits = rises.view(np.int64)
-    gain_bits = gains.view(np.int64)
+    # rises and gains are not negative, so their bit patterns have the same order
+    values, bits = work
+    rises = values[0]
+    gains = values[1]
+    rise_bits = bits[0]
+    gain_bits = bits[1]
     for q in range(size):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
@@ -407,21 +420,21 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     return first + j if best > 0 else -1, rises[0]
 
 
-@jit
+@jit_leaf
 def room_up(state, i):
     """Return how far a weight can rise before a bound or, with a tube, zero."""
     w = state.w[i]
     return -w if w < 0.0 and state.tube > 0.0 else state.high[i] - w
 
 
-@jit
+@jit_leaf
 def room_down(state, j):
     """Return how far a weight can fall before a bound or, with a tube, zero."""
     w = state.w[j]
     return w if w > 0.0 and state.tube > 0.0 else w - state.low[j]
 
 
-@jit
+@jit_leaf
 def exchange(state, row_i, row_j, i, j, step, segments):
     """Move `step` from weight j to weight i, and update the gradient in all segments."""
     g = state.g
@@ -431,7 +444,8 @@ def exchange(state, row_i, row_j, i, j, step, segments):
 
     # update the gradient: add the step times the difference of two columns of K + diag(ridge)
     for s in range(len(segments)):
-        first, last = segments[s]
+        first = segments[s, 0]
+        last = segments[s, 1]
         g_segment = g[first:last]
         K_i = row_i[first:last]
         K_j = row_j[first:last]
@@ -449,16 +463,17 @@ def exchange(state, row_i, row_j, i, j, step, segments):
     mark(state, j)
 
 
-@jit
+@jit_leaf
 def try_exchange(values, slot, used, state, segments, span, level, clock):
     """Exchange the best pair of a segment `span`, if its slopes are further apart than `level`.
 
     Updates the gradient in all `segments`. Samples whose rows are missing are blocked. Returns the
     status: MOVED, REACHED if the slopes are within `level`, or STALLED.
     """
-    # 1. Choose the sample whose weight gains most by rising
-    first, last = span
-    i = least(state.g, state.up, 1.0, first, last)
+    # 1. Choose the sample that gains most by rising
+    first = span[0]
+    last = span[1]
+    i = least(state.g, state.up, 1.0, first, last, state.work)
     low = state.g[i] + state.up[i]
     if low == np.inf:  # no weight can rise
         return REACHED
@@ -466,7 +481,9 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     row_i = values[slot[i]]
 
     # 2. Choose its partner by second-order information [Fan, Chen and Lin 2005, WSS 2]
-    j, rise = partner(state.g, state.down, state.diagonal, row_i, i, low, first, last)
+    j, rise = partner(
+        state.g, state.down, state.diagonal, row_i, i, low, first, last, state.work
+    )
     if j < 0 or rise <= level:
         return REACHED
     used[j] = clock
@@ -486,7 +503,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     return MOVED
 
 
-@jit
+@jit_leaf
 def pair_steps(values, slot, used, state, segments, limits):
     """Exchange weights of samples with stored rows until the slopes in each segment agree.
 

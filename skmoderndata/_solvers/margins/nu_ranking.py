@@ -12,7 +12,7 @@ from scipy import linalg, optimize, sparse
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     RESULT_ROUNDING,
@@ -37,6 +37,7 @@ from skmoderndata._solvers.margins.box_qp import (
     next_level,
     try_exchange,
     wall_off,
+    work_space,
 )
 from skmoderndata._solvers.margins.ranking_certificate import (
     Certified,
@@ -334,11 +335,14 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     g = store.product(upper_weights + lower_weights)
     zeros = np.zeros(n)
     everything = np.array([[0, n]])
+    work = work_space(n)
     states = []
     for w, low, high in ((upper_weights, zeros, bounds), (lower_weights, -bounds, zeros)):
         up = np.empty(n)
         down = np.empty(n)
-        state = BoxState(w, g, up, down, store.diagonal, zeros, low.copy(), high.copy(), 0.0)
+        state = BoxState(
+            w, g, up, down, store.diagonal, zeros, low.copy(), high.copy(), 0.0, work
+        )
         mark_all(state, everything)
         states.append(state)
     return states[0], states[1]
@@ -554,24 +558,24 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     return d
 
 
-@jit
+@jit_leaf
 def ranking_steps(values, slot, used, upper, lower, everything, tops, bottoms, limits):
     """Exchange weights of samples with stored rows until no step gains more than `level`.
 
     `limits` are the level, the time and the maximum number of steps. Returns the number of steps
     and the status.
     """
-    for state in (upper, lower):
-        wall_off(state, slot, everything)
+    wall_off(upper, slot, everything)
+    wall_off(lower, slot, everything)
     count, status = exchanges(
         values, slot, used, upper, lower, everything, tops, bottoms, limits
     )
-    for state in (upper, lower):
-        mark_all(state, everything)  # unblock the samples
+    mark_all(upper, everything)  # unblock the samples
+    mark_all(lower, everything)
     return count, status
 
 
-@jit
+@jit_leaf
 def exchanges(values, slot, used, upper, lower, everything, tops, bottoms, limits):
     """Take the steps of `ranking_steps` while samples without rows are blocked."""
     level, clock, max_steps = limits
@@ -580,10 +584,11 @@ def exchanges(values, slot, used, upper, lower, everything, tops, bottoms, limit
         # 1. Exchange two weights of each threshold
         moved = False
         for y in range(len(tops)):
-            for state, spans in ((upper, tops), (lower, bottoms)):
-                status = try_exchange(
-                    values, slot, used, state, everything, spans[y], level, clock + count
-                )
+            for side in range(2):
+                state = upper if side == 0 else lower
+                span = tops[y] if side == 0 else bottoms[y]
+                now = clock + count
+                status = try_exchange(values, slot, used, state, everything, span, level, now)
                 if status == STALLED:
                     return count, STALLED
                 if status == MOVED:
@@ -604,32 +609,32 @@ def exchanges(values, slot, used, upper, lower, everything, tops, bottoms, limit
     return count, COUNTED
 
 
-@jit
+@jit_leaf
 def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Raise both sums of one threshold and lower both of another, for the largest gain."""
     # 1. Find the thresholds whose sums gain most
     g = upper.g
+    work = upper.work
     rising = np.inf
     falling = -np.inf
     i = j = k = m = tops[0, 0]
     y_up = y_down = 0
     for y in range(len(tops)):
-        first, last = tops[y]
-        start, stop = bottoms[y]
-        for sign, top, bottom in ((1.0, upper.up, lower.down), (-1.0, upper.down, lower.up)):
-            q = least(g, top, sign, first, last)
-            r = least(g, bottom, -sign, start, stop)
-            slope = (g[q] + top[q]) - (g[r] + bottom[r])
-            if sign > 0.0 and slope < rising:
-                rising = slope
-                i = q
-                j = r
-                y_up = y
-            if sign < 0.0 and slope > falling:
-                falling = slope
-                k = q
-                m = r
-                y_down = y
+        # both sums rise
+        q, r, slope = _best_pair(g, upper.up, lower.down, 1.0, tops[y], bottoms[y], work)
+        if slope < rising:
+            rising = slope
+            i = q
+            j = r
+            y_up = y
+
+        # both sums fall
+        q, r, slope = _best_pair(g, upper.down, lower.up, -1.0, tops[y], bottoms[y], work)
+        if slope > falling:
+            falling = slope
+            k = q
+            m = r
+            y_down = y
 
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED
@@ -654,22 +659,41 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     for q in range(len(g)):
         g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
 
-    moved = False
-    changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
-    for state, q, change in changes:
-        w = state.w[q] + change
-        if step == step_bound:
-            # set weights that are near a bound exactly to it, without rounding errors
-            width = state.high[q] - state.low[q]
-            if state.high[q] - w < 10 * ROUNDING * width:
-                w = state.high[q]
-            elif w - state.low[q] < 10 * ROUNDING * width:
-                w = state.low[q]
-
-        moved = moved or w != state.w[q]
-        state.w[q] = w
-        mark(state, q)
+    at_bound = step == step_bound
+    moved = _change(upper, i, step, at_bound)
+    moved = _change(lower, j, -step, at_bound) or moved
+    moved = _change(upper, k, -step, at_bound) or moved
+    moved = _change(lower, m, step, at_bound) or moved
     return MOVED if moved else STALLED
+
+
+@jit_leaf
+def _best_pair(g, top, bottom, sign, span, other, work):
+    """Return the pair of a threshold that gains most, and the slope of the difference.
+
+    The first sample is of the upper sum, in `span`, the second of the lower sum, in `other`.
+    """
+    q = least(g, top, sign, span[0], span[1], work)
+    r = least(g, bottom, -sign, other[0], other[1], work)
+    return q, r, (g[q] + top[q]) - (g[r] + bottom[r])
+
+
+@jit_leaf
+def _change(state, q, change, at_bound):
+    """Change a weight, and return whether it moved; `at_bound` sets it exactly to a near bound."""
+    w = state.w[q] + change
+    if at_bound:
+        # set weights exactly to the bound, without rounding errors
+        width = state.high[q] - state.low[q]
+        if state.high[q] - w < 10 * ROUNDING * width:
+            w = state.high[q]
+        elif w - state.low[q] < 10 * ROUNDING * width:
+            w = state.low[q]
+
+    moved = w != state.w[q]
+    state.w[q] = w
+    mark(state, q)
+    return moved
 
 
 def factor_of_few(store: Any) -> Array | None:

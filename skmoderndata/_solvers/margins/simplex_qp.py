@@ -189,7 +189,8 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     free = np.empty(m)
     for q in range(m):
         free[q] = 1.0 if a[q] > 0.0 else 0.0
-    i = smallest(g[:m])
+    g_bits = g.view(np.int64)
+    i = smallest(g_bits[:m])
 
     for step_count in range(max_steps):
         # 1. Find the index of largest gain, from which the index of least gradient takes weight
@@ -236,7 +237,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         sign_j = y[j]
         for q in range(m):
             g[q] += step * y[q] * (sign_i * row_i[q] - sign_j * row_j[q])
-        i = smallest(g[:m])
+        i = smallest(g_bits[:m])
     return max_steps
 
 
