@@ -22,6 +22,7 @@ from skmoderndata._estimator.compat import (
     warn_user,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.doubt import record_doubt
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_boolean
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -45,7 +46,9 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     expectation,
     improve_sources,
     likelihood_blocks,
+    rates_of,
     table_log_likelihood,
+    undecided_bits,
     union_counts,
     with_empty_sources,
 )
@@ -62,7 +65,6 @@ from skmoderndata._solvers.common.quantities import MAX_INT32, MEBIBYTE
 from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanComponents
-from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Minimum relative rise of the likelihood at which other sources replace the sources of a stream.
 LEAST_RISE = 1e-6
@@ -170,6 +172,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     n_iter_ : int
         Number of rounds of the best start: rounds of EM (none for a greedy start with a refit)
         plus rounds of the refit, without the rounds of exchanges.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: starts that disagree, or bits of the sources
+        that the rows do not decide. None if there is none. `partial_fit` does not change it after
+        the first call.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -192,7 +198,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     The problem is not convex, so there is no certificate of global optimality; at fixed
     temperature the free energy never increases. If there are three or more starts and the
     reconstructions by the two likeliest differ in more than 5 % of the bits, `fit` issues a
-    `skmoderndata.exceptions.DoubtfulResultWarning`.
+    `skmoderndata.exceptions.DoubtfulResultWarning`. It also does so if, given the assignments and
+    the noise, at least one bit of the sources is expected to be wrong.
 
     If the noise is low, annealing alone merges pairs of sources: on 20 tables of 300 x 40 bits,
     with 5 % wrong bits and six sources, it finds all sources in 7 tables, and the three starts
@@ -341,9 +348,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             prefer="threads" if blocks else None,  # threads can submit their passes to Dask
         )
 
+        doubt_of_starts = None
         if len(results) >= MIN_STARTS and data.shape[0] >= MIN_ROWS:
             differing = disagreement(sample, results)
-            self._warn_if_starts_disagree(differing, len(results))
+            doubt_of_starts = self._doubt_of_starts(differing, len(results))
 
         # keep the likeliest start
         best = max(results, key=lambda result: result.log_likelihood)
@@ -355,9 +363,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         self.start_likelihoods_ = np.array([result.log_likelihood for result in results])
         self._rates = _soft_counts(data, model)
         self._stream = RowStream.of(sample, data.shape[0], rng)
+        doubt_of_bits = self._doubt_of_bits(model, statistics)
         model = with_empty_sources(model, self.n_clusters)
 
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
+        record_doubt(self, doubt_of_starts, doubt_of_bits, stacklevel=4)
         if not blocks:
             self.assignments_ = self._assign(data)[0]
         elif not in_blocks(X, on_disk=False):
@@ -554,14 +564,29 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         model = with_empty_sources(best.model, self.n_clusters)
         return model, total, rates
 
-    def _warn_if_starts_disagree(self, differing, n_starts):
-        if differing > MAX_DISAGREEMENT:
-            warn_user(
-                f"The two likeliest of {n_starts} starts of {type(self).__name__} reconstruct "
-                f"{100 * differing:.0f} % of the bits differently, so at least one of them has "
-                "poor sources: increase n_init, change n_clusters, or use more rows.",
-                DoubtfulResultWarning,
-            )
+    def _doubt_of_starts(self, differing, n_starts):
+        """Return a doubt if the likeliest starts reconstruct the bits differently."""
+        if differing <= MAX_DISAGREEMENT:
+            return None
+        return (
+            f"The two likeliest of {n_starts} starts of {type(self).__name__} reconstruct "
+            f"{100 * differing:.0f} % of the bits differently, so at least one of them has "
+            "poor sources: increase n_init, change n_clusters, or use more rows."
+        )
+
+    def _doubt_of_bits(self, model, statistics):
+        """Return a doubt if at least one bit of the sources in use is probably wrong."""
+        in_use = (model.beta < 0.5).any(axis=1)
+        if rates_of(model)[0] <= rates_of(model)[1] or not in_use.any():
+            return None
+        expected = undecided_bits(model, statistics)[in_use].sum()
+        if expected < 1:
+            return None
+        return (
+            f"Of the {model.beta[in_use].size} bits of the sources, about {expected:.0f} are "
+            "wrong, because too few rows, for this noise, have a source without the others: use "
+            "more rows, or decrease n_clusters."
+        )
 
     def _max_assignments(self):
         if self.max_assignments is None:

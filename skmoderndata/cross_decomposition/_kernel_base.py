@@ -30,6 +30,7 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
     coefficients,
+    gain,
     is_semidefinite,
     kernel_pairs,
     penalty,
@@ -272,6 +273,7 @@ class KernelSolution(NamedTuple):
     residuals: list[float]
     scores: list[Any]  # scores of the training samples
     solver: str
+    gains: list[Any]  # diagonal `b` of each whitened view, or an estimate of its entries
     omitted: list[tuple[int, float]]  # rank, and fraction of the variance omitted at this rank
 
 
@@ -340,7 +342,8 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
                 _unweighted(view.matrix @ dual, view.weights)
                 for view, dual in zip(reduced, duals, strict=True)
             ]
-            return kernel_solution(pairs, duals, scores, reduced, samples, settings)
+            gains = [estimated_gains(view) for view in reduced]
+            return kernel_solution(pairs, duals, scores, reduced, samples, settings, gains)
 
     # Otherwise whiten: use coordinates that have unit variance within each view.
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
@@ -361,10 +364,26 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         coefs.append(coefficients(view, c))
         scores.append(training_scores(view, c, side.weights))
 
-    return kernel_solution(pairs, coefs, scores, reduced, samples, settings)
+    gains = gains_of(reduced, whitened, [view.total for view in reduced])
+    return kernel_solution(pairs, coefs, scores, reduced, samples, settings, gains)
 
 
-def kernel_solution(pairs, coefs, scores, reduced, samples, settings):
+def gains_of(reduced, whitened, totals):
+    """Return the diagonal `b` of each whitened view; `totals` are the sums of the weights."""
+    views = zip(whitened, totals, reduced, strict=True)
+    return [gain(view.omega, total, source.pen) for view, total, source in views]
+
+
+def estimated_gains(view):
+    """Estimate the diagonal `b` of a view from the kernel of evenly spaced samples."""
+    step = -(-len(view.matrix) // DENSE_UP_TO)
+    K = view.matrix[::step, ::step].copy()
+    centre_kernel(K, None)
+    omega = np.maximum(linalg.eigvalsh(K), 0.0)
+    return gain(omega, len(K), view.pen)
+
+
+def kernel_solution(pairs, coefs, scores, reduced, samples, settings, gains):
     """Compute dual coefficients and constants from coefficients of the centred matrices."""
     # These signs do not depend on how often samples are repeated.
     signs = signs_of_peaks(scores[0])
@@ -390,6 +409,7 @@ def kernel_solution(pairs, coefs, scores, reduced, samples, settings):
         residuals=[view.residual for view in reduced],
         scores=[columns * signs for columns in scores],
         solver=settings.solver,
+        gains=gains,
         omitted=[(view.matrix.shape[1], view.omitted) for view in reduced],
     )
 

@@ -11,6 +11,7 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
+from skmoderndata._estimator.doubt import EVIDENCE, record_doubt
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._solvers.kernel.canonical import RULES
@@ -139,6 +140,9 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
     consensus_ : ndarray of shape (n_samples, n_components_)
         Consensus of the views with ``criterion="gcca"``, scaled to mean square 1, where the weight
         of each sample is the number of views that are present.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: correlations of two views that unrelated views
+        could reach. None if there is none, and for more than two views.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -273,6 +277,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             tol=self.tol,
         )
         self._store(kernels, solution, progress)
+        record_doubt(self, self._doubt_of_chance(solution, samples.rows[0].size), stacklevel=5)
         self._store_prediction(views, samples, solution.scores)
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         correlations = mean_correlations(spread, samples.weights)
@@ -301,8 +306,38 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
 
         # Store the solution and its correlations.
         self._store(fitted.kernels, fitted.solution, progress)
+        record_doubt(
+            self, self._doubt_of_chance(fitted.solution, views.samples().n), stacklevel=6
+        )
         self.prediction_coef_, self.prediction_intercept_ = fitted.slopes or (None, None)
         self._store_correlations(fitted.solution.pairs, fitted.correlations, n_views)
+
+    def _doubt_of_chance(self, solution, n_samples):
+        """Return a doubt if unrelated views of this flexibility could be correlated as highly.
+
+        If the views are unrelated, the product of the whitened views is ``diag(a) G diag(b)`` with
+        about normal entries of variance 1 / n. Chevet's inequality bounds its largest singular
+        value [Gordon, Some inequalities for Gaussian processes and applications, 1985].
+        """
+        if (
+            len(solution.gains) != 2
+            or self.criterion == "gcca"
+            or not solution.pairs.values.size
+        ):
+            return None
+        a, b = solution.gains
+        size_a, size_b = np.linalg.norm(a), np.linalg.norm(b)
+        of_chance = (size_a * b.max() + a.max() * size_b) / np.sqrt(n_samples)
+        n_parameters = max((size_a / a.max()) ** 2, (size_b / b.max()) ** 2)
+        few_rows = n_samples < EVIDENCE.rows_per_parameter * n_parameters
+        if not few_rows or solution.pairs.values[0] > of_chance:
+            return None
+        value = solution.pairs.values[0]
+        return (
+            f"The largest regularised correlation is {value:.2f}, but unrelated "
+            f"views with kernels as flexible reach {of_chance:.2f} with {n_samples} samples: use "
+            "more samples, increase alpha, or test the pairs with canonical_permutation_test."
+        )
 
     def _checked_alphas(self, n_views):
         alphas = self._each("alpha", n_views)

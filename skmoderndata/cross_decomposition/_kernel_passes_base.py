@@ -47,6 +47,7 @@ from skmoderndata.cross_decomposition._kernel_base import (
     ViewKernel,
     constant_view,
     drawn_landmarks,
+    gains_of,
     has_vectors,
     kernel_solution,
     nystroem_root,
@@ -283,7 +284,8 @@ def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **proble
     coefs = [coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)]
     (peaks,) = views.sum(_peaks_of_view, features, means[0], coefs[0])
     peak = peaks.values[None, :]
-    solution = kernel_solution(pairs, coefs, [peak], reduced, samples, settings)
+    gains = gains_of(reduced, whitened, [views.weight] * len(reduced))
+    solution = kernel_solution(pairs, coefs, [peak], reduced, samples, settings, gains)
 
     # 4. Compute correlations, and the regression of the second view.
     signs = np.where(peak < 0, -1.0, 1.0)

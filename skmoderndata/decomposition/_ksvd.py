@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,7 @@ from skmoderndata._estimator.compat import (
     warn_user,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.doubt import record_doubt
 from skmoderndata._estimator.early_rows import EarlyRows
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import (
@@ -162,6 +164,10 @@ class KSVD(
         the last pass and differ slightly from the codes of `transform`.
     n_iter_ : int
         Number of passes.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: atoms and codes have more unknowns than the
+        signals have known entries. None if there is none. After `partial_fit`, it refers to the
+        signals that were collected at the beginning.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -346,6 +352,8 @@ class KSVD(
 
         result, stopped = self._learn(data, observed, start, rng, X, y)
         self._store(result, X.dtype)
+        n_known = data.size if observed is None else np.count_nonzero(observed)
+        record_doubt(self, self._doubt_of_unknowns(len(data), n_known), stacklevel=4)
 
         if self.tol > 0 and not result.converged and not stopped:
             warn_not_converged(
@@ -494,9 +502,13 @@ class KSVD(
             used = used + _usage(added.codes, len(D))
 
         enough = early.n_rows >= n_needed
-        early = None if enough else early._replace(n_fitted=early.n_rows).copy()
+        n_early = early.n_rows
+        early = None if enough else early._replace(n_fitted=n_early).copy()
         self._store_batch(added, used, n_replaced, X.dtype)
         self._early = early
+        record_doubt(
+            self, self._doubt_of_unknowns(n_early, n_early * D.shape[1]), stacklevel=5
+        )
 
     def _add(self, D, stream, data):
         """Code a batch, add it to the statistics, and move the atoms."""
@@ -515,6 +527,25 @@ class KSVD(
                 constant=self.dc_atom,
             )
         return _Added(D, stream, codes, n_replaced)
+
+    def _doubt_of_unknowns(self, n_signals, n_known):
+        """Return a doubt if signals have more unknowns than observed entries.
+
+        The choice of s of k atoms counts as log2 of the number of choices. Without noise, fewer
+        entries cannot determine atoms and codes; see docs/benchmarks/doubt.md.
+        """
+        k, n_features = self.components_.shape
+        n_nonzero = self.usage_.sum() / n_signals
+        n_choices = gammaln(k + 1) - gammaln(n_nonzero + 1) - gammaln(k - n_nonzero + 1)
+        of_atoms = k * (n_features - 1)
+        of_codes = n_signals * (n_nonzero + n_choices / np.log(2))
+        if of_atoms + of_codes <= n_known:
+            return None
+        return (
+            f"{k} atoms, and codes with {n_nonzero:.2g} of them, have more unknowns than the "
+            "signals have known entries, so other atoms fit as well. Decrease n_nonzero_coefs or "
+            "n_components, or use more signals."
+        )
 
     def _store_batch(self, added, usage, n_replaced, dtype):
         """Store the atoms after a batch; `n_replaced` counts earlier replacements."""

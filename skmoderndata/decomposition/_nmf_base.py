@@ -279,6 +279,7 @@ class AlternatingFactorization(
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
         best = None
+        ends = []
 
         # keep the best of several starts
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
@@ -288,14 +289,19 @@ class AlternatingFactorization(
                 else:
                     V = self._start(rows, self.init if number == 0 else "random", rng)
                 result = self._solve(rows, V, sides, progress, has_start=start is not None)
+                ends.append((result.objective, result.components))
                 if best is None or result.objective < best.objective:
                     best = result
                 if progress.stopped:
                     break
 
         self._store(best, keep_order=start is not None, dtype=dtype)
+        self._record_doubt(ends)
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)
+
+    def _record_doubt(self, ends):
+        """Set `doubt_` from the objectives and the components in which the starts ended."""
 
     def _rows_in_memory(self, X, sample_weight, entry_weight):
         """Return the rows of positive weight as one block, and their dtype."""

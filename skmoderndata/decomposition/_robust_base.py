@@ -4,11 +4,12 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from skmoderndata._estimator.base import warn_fewer, warn_not_converged
+from skmoderndata._estimator.doubt import record_doubt
 from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.lowrank.table_units import in_units
-from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Maximum fraction of the entries of an exact table that may be errors; pursuit never recovers a
 # table with more errors.
@@ -153,40 +154,70 @@ def terms_in_units(terms, verdict, spread):
     return terms, verdict
 
 
+def tail_of_student():
+    """Return the ninth decile over the median of absolute values, for three degrees of freedom."""
+    middle, high = stats.t(3).isf([0.25, 0.05])
+    return high / middle
+
+
 class WarnsOfDoubt:
     """Warnings of `RobustPCA` about doubtful results."""
 
-    def _warn_fewer(self, shape):
-        """Warn if there are fewer components than `n_components`, or if some are noise."""
+    def _doubt_of_number(self, shape):
+        """Return a doubt if components are noise, or too many for errors to be visible."""
         k = self.n_components
         side = min(shape)
-        is_fitted = self.algorithm_ == "stable" and self.polished_ and k is not None
-
-        # warn if components are noise, or too numerous for errors to be detectable
-        if is_fitted and side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
-            warnings.warn(
+        if self.algorithm_ != "stable" or not self.polished_ or k is None:
+            return None
+        if side >= LEAST_SIDE and MOST_OF_SIDE * side <= k <= side:
+            return (
                 f"n_components={k} is at least half of the smaller side {side} of X, which "
                 f"leaves no freedom to see errors: {type(self).__name__} keeps at most the "
-                f"{self.rank_} components above the noise. Lower n_components.",
-                DoubtfulResultWarning,
-                stacklevel=4,
+                f"{self.rank_} components above the noise. Lower n_components."
             )
-        elif is_fitted and self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
-            warnings.warn(
+        if self.n_components_ > MOST_OF_RANK * self.rank_ > 0:
+            return (
                 f"{type(self).__name__} has fitted {self.n_components_} components, but only "
                 f"{self.rank_} are above the noise (rank_); the rest are noise. Lower "
-                "n_components, or set n_components=None.",
-                DoubtfulResultWarning,
-                stacklevel=4,
+                "n_components, or set n_components=None."
             )
+        return None
 
+    def _doubt_of_rows(self, verdict):
+        """Return a doubt if a group of rows is too large for an error."""
+        if verdict is None or not verdict.too_many:
+            return None
+        return (
+            f"{verdict.too_many:.0%} of the rows are far from the rest, more than rows="
+            f"{self.rows!r} allows, so {type(self).__name__} keeps them as structure. "
+            "Increase rows if they are wrong; set rows=False if they are a second population."
+        )
+
+    def _doubt_of_residuals(self, residuals):
+        """Return a doubt if the residuals do not look like noise."""
+        if residuals is None:
+            return None
+        if residuals.unexplained > 0.5 and residuals.tail > tail_of_student():
+            return (
+                "The residuals are more than half as large as the table and have long tails, so "
+                "errors may count as noise, and components may be missing: too many cells are "
+                "wrong for the size of the table. Remove the worst rows and columns, or add rows."
+            )
+        return None
+
+    def _warn(self, terms, shape, found):
+        record_doubt(
+            self,
+            self._doubt_of_number(shape),
+            self._doubt_of_rows(found.verdict),
+            self._doubt_of_residuals(found.shape),
+            stacklevel=4,
+        )
+
+        # warn if there are fewer components than `n_components`, or none
         if self.n_components is not None and self.n_components > min(shape):
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
-
-    def _warn(self, terms, shape, verdict):
-        # warn if there are fewer components than `n_components`, or none
-        self._warn_fewer(shape)
         if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
             warnings.warn(
                 f"{type(self).__name__} found no component above the noise (noise_std_="
@@ -210,15 +241,6 @@ class WarnsOfDoubt:
                 stacklevel=3,
             )
 
-        # warn if a group of rows is too large to count as an error
-        if verdict is not None and verdict.too_many:
-            warnings.warn(
-                f"{verdict.too_many:.0%} of the rows are far from the rest, more than rows="
-                f"{self.rows!r} allows, so {type(self).__name__} keeps them as structure. "
-                "Increase rows if they are wrong; set rows=False if they are a second population.",
-                DoubtfulResultWarning,
-                stacklevel=3,
-            )
         self._warn_passes(terms.convex)
 
     def _warn_passes(self, result):

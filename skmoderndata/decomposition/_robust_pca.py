@@ -227,6 +227,10 @@ class RobustPCA(
     n_iter_ : int
         Number of passes, including passes that decide between exact and noisy entries or search
         for outlying rows.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: residuals that do not look like noise, more
+        components than are above the noise, or a large group of rows that are far from the rest.
+        None if there is none. The certificate `dual_gap_` is valid in any case.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -459,7 +463,7 @@ class RobustPCA(
             self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
         elif self.store_matrices:
             self._store_rows(terms, found.mean, rows)
-        self._warn(terms, rows.shape, found.verdict)
+        self._warn(terms, rows.shape, found)
         return rows
 
     def _rows_in_memory(self, X, entry_weight):

@@ -20,6 +20,7 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     sizes_of_blocks,
     terms_of_rows,
 )
+from skmoderndata._solvers.lowrank.residual_shape import residual_shape
 from skmoderndata._solvers.lowrank.table import TableTerms, decompose_table
 from skmoderndata._solvers.lowrank.table_noise import noise_width
 from skmoderndata._solvers.lowrank.table_units import (
@@ -51,6 +52,8 @@ class Fitted(NamedTuple):
     cell_test: CellTest
     # Outlying rows; None if there was no search for them.
     verdict: Any = None
+    # Shape of the residuals; None without noise and without a refit.
+    shape: Any = None
 
 
 class RowsInMemory:
@@ -111,6 +114,7 @@ class RowsInMemory:
             verdict = self._judge_rows(model, terms, settings, progress, rng)
             terms = verdict.terms
         terms, cell_test = self._judge_cells(model, terms, verdict)
+        shape = self._shape(terms, verdict)
 
         # return to the units of the table
         if self.has_huge_cells:
@@ -120,7 +124,7 @@ class RowsInMemory:
         if self.spread is not None:
             terms, verdict = terms_in_units(terms, verdict, self.spread)
             limits = (limits[0] * self.spread, limits[1] * self.spread)
-        return Fitted(terms, self.mean, limits, cell_test, verdict)
+        return Fitted(terms, self.mean, limits, cell_test, verdict, shape)
 
     def _judge_rows(self, model, first, settings, progress, rng):
         """Find outlying rows, and fit the others."""
@@ -159,6 +163,16 @@ class RowsInMemory:
             known_noise=model.noise_std is not None,
             weights=self.weights,
         )
+
+    def _shape(self, terms, verdict):
+        """Describe the residuals of a refit with noise, in the rows that are not outlying."""
+        if not (terms.noise_std > 0 and terms.polished):
+            return None
+        residual = self.data - (terms.U * terms.s) @ terms.Vt
+        if self.weights is not None:
+            residual *= np.sqrt(self.weights)
+        good = slice(None) if verdict is None else ~verdict.outlying
+        return residual_shape(residual[good], self.data[good])
 
     def matrices(self, model):
         """Return both terms of the table, which the model has stored."""

@@ -1,6 +1,5 @@
 """Slow feature analysis."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
@@ -23,6 +22,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.doubt import EVIDENCE, record_doubt
 from skmoderndata._estimator.export import in_pipeline
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
@@ -51,7 +51,6 @@ from skmoderndata.decomposition._slow_base import (
     moments_of_block,
     whiten_moments,
 )
-from skmoderndata.exceptions import DoubtfulResultWarning
 
 # Maximum number of rows of a table in blocks that are read before the first pass, to find the
 # number of expanded features and the origin of the rows.
@@ -148,6 +147,11 @@ class SlowFeatureAnalysis(
 
     rank_ : int
         Numerical rank of the covariance of the expanded features.
+
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: few rows for the number of directions, outputs
+        that are no slower than white noise, or directions omitted because of rounding errors.
+        None if there is none.
 
     expansion_names_ : ndarray of shape (n_expanded,)
         Names of the expanded features; monomials refer to the columns minus `input_mean_`.
@@ -267,6 +271,7 @@ class SlowFeatureAnalysis(
         "eigenvalues_",
         "rank_",
         "input_mean_",
+        "doubt_",
     )
 
     @parameters_are_named
@@ -748,7 +753,10 @@ class SlowFeatureAnalysis(
             reason = f"the rank {solution.rank} of the expanded data"
             warn_fewer(self, asked=self.n_components, found=solution.rank, reason=reason)
 
-        self._warn_omitted(solution.n_omitted)
+        doubts = (
+            self._doubt_of_rounding(solution.n_omitted),
+            self._doubt_of_rows(moments, solution),
+        )
 
         # if features are nearly collinear, measure and correct the outputs
         mean = moments.mean
@@ -774,6 +782,7 @@ class SlowFeatureAnalysis(
         self.eigenvalues_ = np.concatenate([delta, solution.eigenvalues[len(delta) :]])
         self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
         self.rank_ = solution.rank
+        record_doubt(self, *doubts, stacklevel=5)
 
     def _rounding_errors(self, moments, variance):
         """Return the rounding errors of the expanded features, which follow from the input."""
@@ -788,16 +797,39 @@ class SlowFeatureAnalysis(
         size = variance[expansion.linear] ** 0.5
         return np.maximum(errors, expansion.errors(size, rounding * np.hypot(origin, size)))
 
-    def _warn_omitted(self, n_omitted):
-        if n_omitted and self.rank_tol is None:
-            warnings.warn(
-                f"{type(self).__name__} omitted {n_omitted} direction(s) of the expanded data: "
-                "rounding errors of X are as large, because its columns are far from zero or "
-                "float32. Subtract offsets where X is made and pass float64; rank_tol=0 omits "
-                "silently.",
-                DoubtfulResultWarning,
-                stacklevel=4,
+    def _doubt_of_rounding(self, n_omitted):
+        """Return a doubt if directions at the level of rounding errors were omitted."""
+        if not n_omitted or self.rank_tol is not None:
+            return None
+        return (
+            f"{type(self).__name__} omitted {n_omitted} direction(s) of the expanded data: "
+            "rounding errors of X are as large, because its columns are far from zero or "
+            "float32. Subtract offsets where X is made and pass float64; rank_tol=0 omits "
+            "silently."
+        )
+
+    def _doubt_of_rows(self, moments, solution):
+        """Return a doubt if white noise, or an overfitted function, could be as slow.
+
+        White noise in D directions and n steps has a smallest delta value of about
+        ``2 - 2 sqrt(g (2 - g))`` with ``g = D / n``, the edge of the compression of the steps to D
+        random directions.
+        """
+        rank = solution.rank
+        n_steps = moments.n_steps
+        ratio = min(rank / n_steps, 1.0)
+        of_noise = 2 - 2 * np.sqrt(ratio * (2 - ratio))
+        if n_steps < EVIDENCE.rows_per_parameter * rank:
+            return (
+                f"{n_steps} steps for {rank} directions are so few that the outputs are slower on "
+                "the training rows than on others: use more rows, a lower degree, or pre_pca."
             )
+        if solution.delta_values[0] > of_noise:
+            return (
+                f"The slowest output is no slower than white noise would be with {n_steps} steps "
+                f"and {rank} directions: use more rows, or a larger lag."
+            )
+        return None
 
     def _project(self, X):
         components = self.components_

@@ -12,6 +12,8 @@ from skmoderndata._estimator.compat import (
     StrOptions,
 )
 from skmoderndata._estimator.doors import parameters_are_named
+from skmoderndata._estimator.doubt import EVIDENCE, record_doubt
+from skmoderndata._estimator.refits import match, unit_rows
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import LARGEST
 from skmoderndata._solvers.factors.coded_rows import CodedRows
@@ -131,6 +133,10 @@ class SparseNMF(AlternatingFactorization):
         squares.
     ridge_ : float
         Weight of the squared norm used in the fit; 0 if there is none.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: components that are zero, or starts with the
+        same objective and different components. None if there is none. `partial_fit` does not
+        change it once the first rows have been fitted.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -439,6 +445,38 @@ class SparseNMF(AlternatingFactorization):
             rows, V = revived
 
         return result._replace(n_iter=n_before + result.n_iter)
+
+    def _record_doubt(self, ends):
+        record_doubt(self, self._doubt_of_zeros(), self._doubt_of_starts(ends), stacklevel=5)
+
+    def _doubt_of_zeros(self):
+        """Return a doubt if the penalty has switched components off."""
+        n_zero = int(np.count_nonzero(~self.components_.any(axis=1)))
+        if not n_zero:
+            return None
+        remedy = "use fewer components" if self._unpenalised else "lower alpha or set ridge"
+        return (
+            f"{n_zero} of {self.n_components_} components are zero, so the other components "
+            f"represent several parts each: {remedy}, or set penalty=None."
+        )
+
+    def _doubt_of_starts(self, ends):
+        """Return a doubt if the two best starts differ in their components only."""
+        if len(ends) < 2:
+            return None
+        (least, V), (second, other) = sorted(ends, key=lambda end: end[0])[:2]
+        if second > (1 + EVIDENCE.same_objective) * least:
+            return None
+        cosines = np.abs(unit_rows(V.T) @ unit_rows(other.T).T)
+        index, _ = match(cosines)
+        worst = cosines[np.arange(len(index)), index].min()
+        if worst >= EVIDENCE.same_component:
+            return None
+        return (
+            f"The two best of {len(ends)} starts have the same objective but different "
+            f"components (cosine {worst:.1f}): use fewer components, or interpret only what "
+            "bootstrap_components finds stable."
+        )
 
     def _store_codes(self, rows, size, order, dtype):
         self.codes_ = None

@@ -13,6 +13,7 @@ from skmoderndata._estimator.base import Base
 from skmoderndata._estimator.blocks_input import in_blocks
 from skmoderndata._estimator.compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._estimator.doors import parameters_are_named
+from skmoderndata._estimator.doubt import EVIDENCE, record_doubt
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.landmarks import rows_in_blocks
@@ -142,6 +143,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         Number of passes over all samples for the certificates.
     n_kernel_evaluations_ : int
         Number of kernel values computed.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: most of the objective is unproven
+        (`dual_gap_`). None if there is none.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -297,6 +301,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 eps=self.radius_tol,
             )
         self._store(solution)
+        record_doubt(self, self._doubt_of_gap(), stacklevel=4)
         self._warn(solution.results, solution.rows.X)
         return self
 
@@ -449,6 +454,16 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         if gram.kernel == "linear":
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
+
+    def _doubt_of_gap(self):
+        """Return a doubt if the search ended far from the optimum."""
+        if self.dual_gap_ <= EVIDENCE.unproven:
+            return None
+        return (
+            f"The relative duality gap is {self.dual_gap_:.1g}, so the machine may be far from "
+            "the optimum, and other core sets would predict other labels: increase max_core or "
+            "max_iter, or set radius_tol=None."
+        )
 
     def _warn(self, results, X):
         worst = max(results, key=lambda r: (not r.converged, r.gap))

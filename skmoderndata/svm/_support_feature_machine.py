@@ -29,6 +29,7 @@ from skmoderndata._estimator.compat import (
     unmasked,
 )
 from skmoderndata._estimator.doors import by_rows, parameters_are_named
+from skmoderndata._estimator.doubt import record_doubt
 from skmoderndata._estimator.export import linear_classifier
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import validate_data
@@ -41,7 +42,7 @@ from skmoderndata._solvers.margins.feature_rounds import (
     feature_rounds,
 )
 from skmoderndata._solvers.margins.linear_programs import Infeasible, SolverFailure
-from skmoderndata._solvers.margins.splicing import largest_size
+from skmoderndata._solvers.margins.splicing import largest_size, loss_without
 from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
 
 # Cost of a feature with C="scale", in units of slack and of ln(n).
@@ -219,6 +220,10 @@ class SupportFeatureMachine(
     n_iter_ : int
         Number of linear programs and passes of exchanges of the best start, or number of sizes
         that splicing tried; the maximum over problems.
+    doubt_ : str or None
+        Reason to doubt the selection, with a remedy: features that explain no more than chance
+        would, given the number of candidates. None if there is none. The certificate `dual_gap_`
+        is about the weights of the selected features.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -427,6 +432,7 @@ class SupportFeatureMachine(
         self._store_programs(rounds, scaled)
         self._store_costs(rounds, y.size)
         self._store_classifier(tasks, scaled)
+        record_doubt(self, self._doubt_of_chance(rounds, tasks, scaled), stacklevel=4)
         self._warn(rounds)
         return self
 
@@ -734,6 +740,23 @@ class SupportFeatureMachine(
             )
             self.coef_[k, selected] = w / scaled.unit[selected]
             self.intercept_[k] = bias - w @ scaled.shift[selected]
+
+    def _doubt_of_chance(self, rounds, tasks, scaled):
+        """Return a doubt if a selected feature explains no more than the best feature of noise."""
+        n_usable = int(scaled.usable.sum())
+        expected = 0.0
+        for (results, _), task in zip(rounds, tasks, strict=True):
+            columns = scaled.X[:, results[0].features]
+            columns = columns.toarray() if sparse.issparse(columns) else columns
+            drops = loss_without(columns, task.side, task.weight, intercept=self.fit_intercept)
+            expected += np.minimum(1.0, n_usable * np.exp(-drops)).sum()
+        if expected < 1:
+            return None
+        return (
+            f"About {expected:.0f} of the selected features explain no more than the best of "
+            f"{n_usable} features without any relation to the labels, so other features may be "
+            "as good: use more samples, or test the selection with KnockoffSelector."
+        )
 
     def _warn(self, rounds):
         """Warn if no feature was selected, or if a solver ended too early."""

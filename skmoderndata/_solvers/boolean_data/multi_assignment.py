@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -512,6 +513,34 @@ def table_log_likelihood(model: Model, statistics: Statistics) -> float:
     return float(of_ones + of_all)
 
 
+def gain_of_cover(model: Model, statistics: Statistics) -> Array:
+    """Return the gain in log-likelihood if the union covers a feature of a set, (D, n_sets)."""
+    q1, q0 = rates_of(model)
+    log_ratio_of_ones = np.log(q1 / q0)
+    log_ratio_of_zeros = np.log((1 - q1) / (1 - q0))
+    gain = statistics.ones * log_ratio_of_ones
+    return np.asarray(gain + statistics.zeros * log_ratio_of_zeros)
+
+
+def undecided_bits(model: Model, statistics: Statistics) -> Array:
+    """Return the probability that a bit of a source is wrong, (K, D), all other bits fixed.
+
+    This is the posterior probability of the other value of the bit, given the counts of the rows
+    with their sets, and equal prior probabilities.
+    """
+    U: Array = model.beta < 0.5
+    gain = gain_of_cover(model, statistics).T
+    covers = model.sets.astype(np.intp) @ U.astype(np.intp)
+
+    # only sets whose other sources do not have the feature depend on the bit
+    favours_one = np.empty(U.shape)
+    for k, source in enumerate(U):
+        has_source = model.sets[:, k].astype(bool)
+        alone = covers[has_source] == source
+        favours_one[k] = np.where(alone, gain[has_source], 0.0).sum(axis=0)
+    return np.asarray(expit(np.where(U, -favours_one, favours_one)))
+
+
 def improve_sources(model: Model, statistics: Statistics) -> Array:
     """Return the best column of the sources for each feature, with sets and error rates fixed."""
     U: Array = model.beta < 0.5
@@ -519,12 +548,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     q1, q0 = rates_of(model)
     if q1 <= q0:
         return U
-
-    # gain from the ones and zeros that the union covers, (D, n_sets)
-    log_ratio_of_ones = np.log(q1 / q0)
-    log_ratio_of_zeros = np.log((1 - q1) / (1 - q0))
-    gain = statistics.ones * log_ratio_of_ones
-    gain = gain + statistics.zeros * log_ratio_of_zeros
+    gain = gain_of_cover(model, statistics)
 
     # if there are few sources, choose the best of all columns
     if 2**K <= MAX_PATTERNS:

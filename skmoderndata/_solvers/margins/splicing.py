@@ -186,6 +186,20 @@ class RidgeLogistic:
         return q, curvature
 
 
+def loss_without(columns: Array, side: Array, cost: Array, *, intercept: bool) -> Array:
+    """Estimate how much the logistic loss rises without each of the columns, all of them used.
+
+    For a column without any relation to the labels, twice the rise is distributed as chi-square
+    with one degree of freedom, so that at least one of p such columns reaches the rise r with a
+    probability of at most ``p exp(-r)``.
+    """
+    signed = side[:, None] * columns
+    candidates = np.ones(columns.shape[1], dtype=bool)
+    problem = RidgeLogistic(signed, side, cost, candidates, intercept=intercept)
+    subset = problem.fit(range(columns.shape[1]))
+    return 0.5 * problem.sacrifice(subset)
+
+
 def best_subset(
     problem: RidgeLogistic,
     *,

@@ -1,0 +1,54 @@
+"""Doubt about a result: the attribute `doubt_`, and the warning that comes with it."""
+
+import warnings
+from typing import Any, NamedTuple
+
+from skmoderndata.exceptions import DoubtfulResultWarning
+
+
+class Evidence(NamedTuple):
+    """Limits at which evidence against a result becomes a doubt, for all classes."""
+
+    # Number of observed rows for each parameter of a function below which its training value
+    # exceeds its value on new rows by far.
+    rows_per_parameter: int = 8
+    # Fraction of the objective of a convex problem that may be unproven.
+    unproven: float = 0.5
+    # Relative difference below which two starts have reached the same objective.
+    same_objective: float = 0.01
+    # Cosine above which two starts have found the same component.
+    same_component: float = 0.9
+
+
+EVIDENCE = Evidence()
+
+
+def record_doubt(estimator: Any, *reasons: str | None, stacklevel: int = 3) -> None:
+    """Set `doubt_` to the reasons, and issue one warning; without a reason set it to None.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Estimator, which has just been fitted.
+    *reasons : str or None
+        Sentences that name the evidence and the remedy; None for no doubt.
+    stacklevel : int, default=3
+        Number of frames to the caller of `fit`, as in `warnings.warn`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace()
+    >>> record_doubt(model, None)
+    >>> model.doubt_ is None
+    True
+    """
+    given = [reason for reason in reasons if reason]
+    estimator.doubt_ = " ".join(given) or None
+    if given:
+        name = type(estimator).__name__
+        warnings.warn(
+            f"The result of {name} is doubtful: {estimator.doubt_}",
+            DoubtfulResultWarning,
+            stacklevel=stacklevel,
+        )
