@@ -3,8 +3,9 @@
 Each of the eight top-level estimators is fitted to planted problems on both sides of the border
 at which the truth can be found. The same solver also gets help from the truth, and this oracle
 has an error, too. An answer is poor if its error is more than twice the error of the oracle, and
-useless if its error is also above a tenth. The program counts how many of these answers carry a
-doubt, and how many good answers do. `--write-docs` writes the table of docs/benchmarks/doubt.md.
+useless if its error is also above a tenth; other answers are good, and useful if their error is
+at most a tenth. The program counts how many answers of each kind carry a doubt. `--write-docs`
+writes the table of docs/benchmarks/doubt.md.
 The limits of the classes were chosen with `--first 0`; the page shows other problems.
 """
 
@@ -27,9 +28,10 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "doubt.md"
 N_PROBLEMS = 250
 # Number of the first problem of the page.
 FIRST = 10_000
+KINDS = ("poor", "poor and useless", "good", "good and useful")
 # Number of errors of the oracle above which an answer is poor.
 FACTOR = 2
-# Size of an error above which a poor answer is useless.
+# Size of an error above which an answer is useless.
 USELESS = 0.1
 # Size of rounding errors, which both answers may have.
 ROUNDING = 1e-9
@@ -46,8 +48,8 @@ def main(arguments=None):
 
     n_problems = N_PROBLEMS // 10 if options.quick else N_PROBLEMS
     lines = [
-        "| estimator | poor | with doubt | useless | with doubt | good | with doubt |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        f"| estimator | {' | '.join(f'{kind} | with doubt' for kind in KINDS)} |",
+        "| --- " * (1 + 2 * len(KINDS)) + "|",
     ]
     print(*lines, sep="\n", flush=True)
     for name in options.cases or CASES:
@@ -72,7 +74,8 @@ def row(name, results):
     """Return a row of the table: numbers of answers, and the fractions with a doubt."""
     doubts, errors, of_oracle = results.T
     poor = errors > FACTOR * of_oracle + ROUNDING
-    groups = poor, poor & (errors > USELESS), ~poor
+    large = errors > USELESS
+    groups = poor, poor & large, ~poor, ~poor & ~large
     cells = [f"{group.sum()} | {share(doubts[group])}" for group in groups]
     return f"| {name} | {' | '.join(cells)} |"
 
@@ -94,7 +97,8 @@ def write(lines):
 
 def robust_pca(rng):
     """Low rank and noise in all cells, and 0 to 50 % broken cells; truth: which cells."""
-    n, p = rng.integers(30, 150), rng.integers(10, 50)
+    n = rng.integers(30, 150)
+    p = rng.integers(10, 50)
     rank = rng.integers(1, 1 + min(n, p) // 4)
     factors = rng.normal(size=(n, rank)), rng.normal(size=(rank, p))
     low_rank = rng.uniform(3, 10) * factors[0] @ factors[1] / np.sqrt(rank)
@@ -123,7 +127,9 @@ def _distance(A, B):
 
 def multi_assignment(rng):
     """The OR of sources, of which 0 to 35 % of the bits are inverted; truth: the sources."""
-    n, p, k = rng.integers(20, 150), rng.integers(12, 40), rng.integers(2, 8)
+    n = rng.integers(20, 150)
+    p = rng.integers(12, 40)
+    k = rng.integers(2, 8)
     sources = rng.uniform(size=(k, p)) < rng.uniform(0.15, 0.5)
     clean = (rng.uniform(size=(n, k)) < rng.uniform(0.15, 0.5)) @ sources
     noise = rng.uniform(0, 0.3)
@@ -144,7 +150,9 @@ def multi_assignment(rng):
 
 def support_features(rng):
     """A linear rule with 1 to 8 of 30 to 500 features and noisy labels; truth: the features."""
-    n, p, k = rng.integers(30, 200), int(np.exp(rng.uniform(3.4, 6.2))), rng.integers(1, 9)
+    n = rng.integers(30, 200)
+    p = int(np.exp(rng.uniform(3.4, 6.2)))
+    k = rng.integers(1, 9)
     w = np.zeros(p)
     chosen = rng.choice(p, k, replace=False)
     w[chosen] = rng.choice([-1, 1], k) * rng.uniform(0.5, 1.5, k)
@@ -167,7 +175,9 @@ def _angle(model, w, coef):
 
 def sparse_nmf(rng):
     """Non-negative factors, sparse to dense, with 2 to 10 % noise; truth: the start."""
-    n, p, k = rng.integers(15, 150), rng.integers(10, 50), rng.integers(2, 9)
+    n = rng.integers(15, 150)
+    p = rng.integers(10, 50)
+    k = rng.integers(2, 9)
     components = rng.gamma(1, size=(k, p)) * (rng.uniform(size=(k, p)) < rng.uniform(0.1, 0.7))
     codes = rng.gamma(1, size=(n, k)) * (rng.uniform(size=(n, k)) < rng.uniform(0.1, 0.7))
     components += 1e-3
@@ -204,7 +214,8 @@ def k_svd(rng):
 
 def kernel_cca(rng):
     """A curve in two views, with noise and irrelevant columns; truth: 1,000 samples."""
-    n, extra = int(np.exp(rng.uniform(2.3, 5))), rng.integers(0, 5)
+    n = int(np.exp(rng.uniform(2.3, 5)))
+    extra = rng.integers(0, 5)
     noise = rng.uniform(0, 0.5)
 
     def draw(n):
@@ -228,7 +239,8 @@ def _unexplained(scores, truth):
 
 def slow_features(rng):
     """A slow series among mixed faster ones, with noise; truth: 5,000 rows."""
-    n, p = int(np.exp(rng.uniform(3.5, 7))), rng.integers(3, 25)
+    n = int(np.exp(rng.uniform(3.5, 7)))
+    p = rng.integers(3, 25)
     rho = np.r_[rng.uniform(0.9, 0.99), rng.uniform(0, 0.8, p - 1)]
     mixing = rng.normal(size=(p, p))
     noise = rng.uniform(0, 0.3)
@@ -249,7 +261,8 @@ def slow_features(rng):
 
 def core_vectors(rng):
     """Two overlapping classes, for searches that are cut short; truth: the exact optimum."""
-    n, p = int(np.exp(rng.uniform(4, 7.6))), rng.integers(2, 8)
+    n = int(np.exp(rng.uniform(4, 7.6)))
+    p = rng.integers(2, 8)
 
     def draw(n):
         X = rng.uniform(-2, 2, size=(n, p))

@@ -1,5 +1,6 @@
 """Doubt about a result: the attribute `doubt_`, and the warning that comes with it."""
 
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -23,7 +24,11 @@ class Evidence(NamedTuple):
 EVIDENCE = Evidence()
 
 
-def record_doubt(estimator: Any, *reasons: str | None, stacklevel: int = 3) -> None:
+# Packages between the caller of `fit` and this module.
+PACKAGES = ("skmoderndata", "sklearn", "joblib")
+
+
+def record_doubt(estimator: Any, *reasons: str | None) -> None:
     """Set `doubt_` to the reasons, and issue one warning; without a reason set it to None.
 
     Parameters
@@ -32,8 +37,6 @@ def record_doubt(estimator: Any, *reasons: str | None, stacklevel: int = 3) -> N
         Estimator, which has just been fitted.
     *reasons : str or None
         Sentences that name the evidence and the remedy; None for no doubt.
-    stacklevel : int, default=3
-        Number of frames to the caller of `fit`, as in `warnings.warn`.
 
     Examples
     --------
@@ -50,5 +53,19 @@ def record_doubt(estimator: Any, *reasons: str | None, stacklevel: int = 3) -> N
         warnings.warn(
             f"The result of {name} is doubtful: {estimator.doubt_}",
             DoubtfulResultWarning,
-            stacklevel=stacklevel,
+            stacklevel=_level_of_caller(),
         )
+
+
+def _level_of_caller() -> int:
+    """Return the `stacklevel`, for the calling function, of the first frame of other packages."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _package_of(frame) in PACKAGES:
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def _package_of(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]

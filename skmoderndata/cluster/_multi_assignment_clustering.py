@@ -367,7 +367,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         model = with_empty_sources(model, self.n_clusters)
 
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
-        record_doubt(self, doubt_of_starts, doubt_of_bits, stacklevel=4)
+        record_doubt(self, doubt_of_starts, doubt_of_bits)
         if not blocks:
             self.assignments_ = self._assign(data)[0]
         elif not in_blocks(X, on_disk=False):

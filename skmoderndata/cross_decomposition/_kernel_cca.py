@@ -277,7 +277,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             tol=self.tol,
         )
         self._store(kernels, solution, progress)
-        record_doubt(self, self._doubt_of_chance(solution, samples.rows[0].size), stacklevel=5)
+        record_doubt(self, self._doubt_of_chance(solution, samples.rows[0].size))
         self._store_prediction(views, samples, solution.scores)
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         correlations = mean_correlations(spread, samples.weights)
@@ -306,9 +306,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
 
         # Store the solution and its correlations.
         self._store(fitted.kernels, fitted.solution, progress)
-        record_doubt(
-            self, self._doubt_of_chance(fitted.solution, views.samples().n), stacklevel=6
-        )
+        record_doubt(self, self._doubt_of_chance(fitted.solution, views.samples().n))
         self.prediction_coef_, self.prediction_intercept_ = fitted.slopes or (None, None)
         self._store_correlations(fitted.solution.pairs, fitted.correlations, n_views)
 
@@ -326,7 +324,8 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         ):
             return None
         a, b = solution.gains
-        size_a, size_b = np.linalg.norm(a), np.linalg.norm(b)
+        size_a = np.linalg.norm(a)
+        size_b = np.linalg.norm(b)
         of_chance = (size_a * b.max() + a.max() * size_b) / np.sqrt(n_samples)
         n_parameters = max((size_a / a.max()) ** 2, (size_b / b.max()) ** 2)
         few_rows = n_samples < EVIDENCE.rows_per_parameter * n_parameters

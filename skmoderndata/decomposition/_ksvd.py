@@ -353,7 +353,7 @@ class KSVD(
         result, stopped = self._learn(data, observed, start, rng, X, y)
         self._store(result, X.dtype)
         n_known = data.size if observed is None else np.count_nonzero(observed)
-        record_doubt(self, self._doubt_of_unknowns(len(data), n_known), stacklevel=4)
+        record_doubt(self, self._doubt_of_unknowns(len(data), n_known))
 
         if self.tol > 0 and not result.converged and not stopped:
             warn_not_converged(
@@ -506,9 +506,7 @@ class KSVD(
         early = None if enough else early._replace(n_fitted=n_early).copy()
         self._store_batch(added, used, n_replaced, X.dtype)
         self._early = early
-        record_doubt(
-            self, self._doubt_of_unknowns(n_early, n_early * D.shape[1]), stacklevel=5
-        )
+        record_doubt(self, self._doubt_of_unknowns(n_early, n_early * D.shape[1]))
 
     def _add(self, D, stream, data):
         """Code a batch, add it to the statistics, and move the atoms."""

@@ -211,7 +211,6 @@ class WarnsOfDoubt:
             self._doubt_of_number(shape),
             self._doubt_of_rows(found.verdict),
             self._doubt_of_residuals(found.shape),
-            stacklevel=4,
         )
 
         # warn if there are fewer components than `n_components`, or none

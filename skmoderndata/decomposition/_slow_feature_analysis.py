@@ -782,7 +782,7 @@ class SlowFeatureAnalysis(
         self.eigenvalues_ = np.concatenate([delta, solution.eigenvalues[len(delta) :]])
         self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
         self.rank_ = solution.rank
-        record_doubt(self, *doubts, stacklevel=5)
+        record_doubt(self, *doubts)
 
     def _rounding_errors(self, moments, variance):
         """Return the rounding errors of the expanded features, which follow from the input."""

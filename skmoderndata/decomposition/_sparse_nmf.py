@@ -447,7 +447,7 @@ class SparseNMF(AlternatingFactorization):
         return result._replace(n_iter=n_before + result.n_iter)
 
     def _record_doubt(self, ends):
-        record_doubt(self, self._doubt_of_zeros(), self._doubt_of_starts(ends), stacklevel=5)
+        record_doubt(self, self._doubt_of_zeros(), self._doubt_of_starts(ends))
 
     def _doubt_of_zeros(self):
         """Return a doubt if the penalty has switched components off."""

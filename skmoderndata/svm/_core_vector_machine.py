@@ -301,7 +301,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 eps=self.radius_tol,
             )
         self._store(solution)
-        record_doubt(self, self._doubt_of_gap(), stacklevel=4)
+        record_doubt(self, self._doubt_of_gap())
         self._warn(solution.results, solution.rows.X)
         return self
 

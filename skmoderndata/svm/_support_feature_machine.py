@@ -432,7 +432,7 @@ class SupportFeatureMachine(
         self._store_programs(rounds, scaled)
         self._store_costs(rounds, y.size)
         self._store_classifier(tasks, scaled)
-        record_doubt(self, self._doubt_of_chance(rounds, tasks, scaled), stacklevel=4)
+        record_doubt(self, self._doubt_of_chance(rounds, tasks, scaled))
         self._warn(rounds)
         return self
 
