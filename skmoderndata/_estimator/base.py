@@ -1,5 +1,6 @@
 """Base of all estimators: version stamp in pickles, progress, convergence warning."""
 
+import functools
 import warnings
 
 from joblib import effective_n_jobs
@@ -8,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._estimator.advice import meant_option
-from skmoderndata._estimator.compat import InvalidParameterError
+from skmoderndata._estimator.compat import InvalidParameterError, has_callbacks
 from skmoderndata._estimator.doors import check_table_of_fit
 from skmoderndata._version import __version__
 
@@ -23,6 +24,10 @@ class Base(BaseEstimator):
     _doc_link_template = (
         f"{DOCUMENTATION}/generated/api/{{estimator_module}}.{{estimator_name}}.html"
     )
+
+    @classmethod
+    def _get_param_names(cls):
+        return list(_param_names(cls))
 
     def _check_table_of_fit(self, name, args, kwargs):
         """Raise TypeError if the method `name`, which fits, cannot read its table."""
@@ -54,6 +59,12 @@ class Base(BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
+
+
+@functools.cache
+def _param_names(cls):
+    """Names of the parameters of a class; reading a signature takes longer than a check of X."""
+    return super(Base, cls)._get_param_names()
 
 
 class LazySolution:
@@ -93,7 +104,9 @@ class FitProgress:
     ...     result = solver(X, progress=progress)
 
     The solver passes `progress` to `Iterations`, which calls `begin` and `end` around each pass.
-    Once a callback has requested a stop, `end` returns True and `stopped` is True.
+    Once a callback has requested a stop, `end` returns True and `stopped` is True. No context is
+    opened for an estimator without callbacks, because it takes as long as a pass over a small
+    table.
     """
 
     def __init__(self, estimator, X=None, y=None, *, max_passes, task_name="iteration"):
@@ -104,26 +117,31 @@ class FitProgress:
         self.task_name = task_name
         # whether a callback has requested a stop
         self.stopped = False
+        self._root = None
 
     def __enter__(self):
-        self._root = self.estimator._init_callback_context(max_subtasks=self.max_passes)
-        self._root.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
+        if has_callbacks(self.estimator):
+            self._root = self.estimator._init_callback_context(max_subtasks=self.max_passes)
+            self._root.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
         return self
 
     def begin(self):
         """Open the task of one pass."""
-        self._task = self._root.subcontext(task_name=self.task_name)
-        self._task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
+        if self._root is not None:
+            self._task = self._root.subcontext(task_name=self.task_name)
+            self._task.call_on_fit_task_begin(estimator=self.estimator, X=self.X, y=self.y)
 
     def end(self):
         """Close the task of the pass; return True if the solver has to stop."""
+        if self._root is None:
+            return False
         task = self._task
         if task.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y):
             self.stopped = True
         return self.stopped
 
     def __exit__(self, error_type, error, traceback):
-        if error_type is None:
+        if error_type is None and self._root is not None:
             self._root.call_on_fit_task_end(estimator=self.estimator, X=self.X, y=self.y)
 
 

@@ -64,6 +64,7 @@ __all__ = [
     "check_feature_names_in",
     "check_sample_weight",
     "fit_context",
+    "has_callbacks",
     "output_container",
     "set_network",
     "set_support_vectors",
@@ -258,6 +259,12 @@ def set_network(
 
 # Attributes of running callbacks, which survive an error.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+
+
+def has_callbacks(estimator):
+    """Return whether callbacks are set on an estimator, or on a search that fits it."""
+    state = vars(estimator)
+    return bool(state.get("_skl_callbacks")) or "_parent_callback_ctx" in state
 
 
 def all_or_nothing(method):

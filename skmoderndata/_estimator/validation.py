@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
@@ -66,7 +65,8 @@ def validate_data(
     given_X = not (isinstance(X, str) and X == "no_validation")
     given_y = not (y is None or (isinstance(y, str) and y == "no_validation"))
     name = type(estimator).__name__
-    numbers = is_regressor(estimator) or bool(checks.get("y_numeric"))
+    tags = estimator.__sklearn_tags__()
+    numbers = tags.estimator_type == "regressor" or bool(checks.get("y_numeric"))
 
     X = unmasked(X, owner=name, allow_nan=_accepts_nan(estimator, checks))
     if given_y:
@@ -78,9 +78,11 @@ def validate_data(
         return out
     X, y = out if given_y else (out, None)
 
-    pairwise = estimator.__sklearn_tags__().input_tags.pairwise
     X = check_magnitude(
-        tidy(X, stored_zeros), owner=name, kernel_values=pairwise, fourth_powers=fourth_powers
+        tidy(X, stored_zeros),
+        owner=name,
+        kernel_values=tags.input_tags.pairwise,
+        fourth_powers=fourth_powers,
     )
     if given_y and numbers:
         check_magnitude(y, owner=name, input_name="y")

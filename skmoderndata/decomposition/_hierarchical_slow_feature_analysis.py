@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_nam
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, validate_data
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, ROUNDING
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
@@ -411,7 +412,7 @@ class HierarchicalSlowFeatureAnalysis(
         sizes = np.array([len(node.components) for node in nodes])
         used = np.arange(last.n_out) < sizes[:, None]
         Y = np.empty((n, self._n_features_out), dtype=X.dtype)
-        for rows in gen_batches(n, self._chunk_rows(self.layers_, n)):
+        for rows in row_blocks(n, 1, limit=self._chunk_rows(self.layers_, n)):
             H = _forward(X[rows], self.image_shape_, self.layers_, self.clip)
             Y[rows] = H.reshape(len(H), -1)[:, used.ravel()]
         return Y
@@ -655,7 +656,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
     def moments(expansions, prepare):
         pairs = zip(expansions, groups, strict=True)
         sums = [SlowMoments(e, lag=len(fields)) for e, fields in pairs]
-        for rows in gen_batches(len(X), chunk):
+        for rows in row_blocks(len(X), 1, limit=chunk):
             H = _forward(X[rows], shape, below, clip)
             for k, fields in enumerate(groups):
                 if sums[k].expansion.n_inputs == 0:
@@ -744,7 +745,7 @@ def _apply(node, P, degree, clip):
     block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), n)
     buffer = np.empty((expansion.n_outputs, block))
 
-    for rows in gen_batches(n, block):
+    for rows in row_blocks(n, 1, limit=block):
         Z = node.pre @ (P[rows] - node.mean).T  # shape (n_pre, rows)
         if clip is not None:
             np.clip(Z, -clip, clip, out=Z)

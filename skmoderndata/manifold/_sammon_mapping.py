@@ -1,12 +1,11 @@
 """Sammon mapping."""
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._estimator.base import Base, FitProgress, warn_not_converged
@@ -22,8 +21,10 @@ from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_nam
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.embeddings.sammon import (
     place,
@@ -286,7 +287,7 @@ class SammonMapping(
 
         # process blocks of rows whose distances fit into memory
         size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * places.size))
-        for block in gen_batches(len(X), size):
+        for block in row_blocks(len(X), 1, limit=size):
             samples = rows[block]
             if self.metric == "precomputed":
                 self._check_positive(samples)
@@ -360,9 +361,8 @@ class SammonMapping(
         return min(maps, key=lambda result: result.stress), progress.stopped
 
     def _run(self, function, *arguments):
-        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        run = delayed(function)
-        return jobs(run(*values) for values in zip(*arguments, strict=True))
+        tasks = zip(*arguments, strict=True)
+        return in_jobs(function, tasks, self.n_jobs, require="sharedmem")
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}

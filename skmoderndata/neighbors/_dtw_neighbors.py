@@ -2,7 +2,6 @@
 
 from numbers import Integral, Real
 
-import joblib
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length
@@ -28,6 +27,7 @@ from skmoderndata._samples.elastic import (
 )
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.neighbors import make_index, search
+from skmoderndata._solvers.common.threads import in_jobs
 
 # Number of queries in one task.
 QUERIES_PER_TASK = 64
@@ -137,9 +137,8 @@ class _DTWNeighbors:
 
     def _in_blocks(self, block, n):
         """Join the blocks of queries: costs, converted to distances, and numbers."""
-        pool = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")
-        starts = range(0, n, QUERIES_PER_TASK)
-        results = pool(joblib.delayed(block)(start) for start in starts)
+        starts = [(start,) for start in range(0, n, QUERIES_PER_TASK)]
+        results = in_jobs(block, starts, self.n_jobs, prefer="threads")
         costs, nearest, _ = zip(*results, strict=True)
         return np.sqrt(np.concatenate(costs)), np.concatenate(nearest)
 

@@ -8,7 +8,6 @@ series farthest from its center, so the objective of k-means never rises.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from scipy.optimize import minimize
 
@@ -24,6 +23,7 @@ from skmoderndata._solvers.alignment.warping import (
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
@@ -339,12 +339,8 @@ def series_k_means(
         # 2. update each average independently
         filled = np.unique(labels)
         members = [np.flatnonzero(labels == c) for c in filled]
-        threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
-        average_of = joblib.delayed(update)
-        averages = threads(
-            average_of(_take(X, rows), centers[c])
-            for c, rows in zip(filled, members, strict=True)
-        )
+        tasks = [(_take(X, rows), centers[c]) for c, rows in zip(filled, members, strict=True)]
+        averages = in_jobs(update, tasks, n_jobs, prefer="threads")
         for c, center in zip(filled, averages, strict=True):
             centers[c] = center
         costs = costs_to(centers)

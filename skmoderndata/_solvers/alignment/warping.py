@@ -8,13 +8,13 @@ of a diagonal (of a row in Herrmann and Webb 2021), but only every few diagonals
 from collections.abc import Callable
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
 from skmoderndata._solvers.common import pieces
 from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.typing import Array
 
 # Concatenated values of all series, and the position at which each series begins.
@@ -464,9 +464,7 @@ def all_pairs(
             widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
         return here, targets, block(here, targets, widths)
 
-    results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-        joblib.delayed(compare_batch)(start, stop) for start, stop in batches
-    )
+    results = in_jobs(compare_batch, batches, n_jobs, prefer="threads")
     # if X is compared with itself, a block is infinite where its mirror image holds the cost
     costs = np.full((len(rows), len(order)), np.inf)
     for here, targets, values in results:

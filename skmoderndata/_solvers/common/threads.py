@@ -35,6 +35,28 @@ def in_threads(
         pool.shutdown(cancel_futures=True)  # start no more pieces after an error or Ctrl-C
 
 
+def in_jobs(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    **hints: str,
+) -> list[Any]:
+    """Return ``[function(*task) for task in tasks]``, by joblib if there are several jobs.
+
+    joblib takes longer to begin than one task over a small table. `hints` are `prefer` and
+    `require`, as in joblib.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    tasks = list(tasks)
+    if len(tasks) <= 1 or effective_n_jobs(n_jobs) == 1:
+        return [function(*task) for task in tasks]
+    results: list[Any] = Parallel(n_jobs=n_jobs, **hints)(
+        delayed(function)(*task) for task in tasks
+    )
+    return results
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: small products on two threads stall if the cores are busy.

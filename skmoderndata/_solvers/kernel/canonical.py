@@ -202,9 +202,15 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     # both matrices are diagonal in the basis of eigenvectors
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
-    whiten = sparse.diags(b, format="csr")
-    coef = sparse.diags(np.sqrt(total) * b / omega, format="csr")
+    whiten = _diagonal_matrix(b)
+    coef = _diagonal_matrix(np.sqrt(total) * b / omega)
     return Whitened(U, whiten, coef, omega.size, omega)
+
+
+def _diagonal_matrix(diagonal: Array) -> Any:
+    """Return a sparse diagonal matrix; `sparse.diags` would convert it from another format."""
+    size = len(diagonal)
+    return sparse.csr_matrix((diagonal, np.arange(size), np.arange(size + 1)), (size, size))
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:

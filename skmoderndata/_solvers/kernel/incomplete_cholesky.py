@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
@@ -99,11 +98,16 @@ def incomplete_cholesky(
     order = np.arange(len(diagonal)) if order is None else order
     problem = diagonal, order, min(rank, len(diagonal)), tol, block, rng
 
-    threads = 1 if fast is None else _blas_threads()
-    if threads == 1:
+    if fast is None:
         return _factor(write, map, *problem)
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        return _factor(write, pool.map, *problem)
+    # start no threads for a single block of rows
+    one_block = len(diagonal) <= _rows_of_block(block)
+    threads = 1 if one_block else _blas_threads()
+    with one_blas_thread():
+        if threads == 1:
+            return _factor(write, map, *problem)
+        with ThreadPoolExecutor(threads) as pool:
+            return _factor(write, pool.map, *problem)
 
 
 def centred_cholesky(
@@ -270,7 +274,7 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
     """Write the columns of the pivots `new` into `added`; L is the root of their residual."""
     t, n = added.shape
     at_pivots = np.ascontiguousarray(R[:, new].T)
-    step = max(1, min(n, CACHED_BYTES // (8 * t)))
+    step = min(n, _rows_of_block(t))
 
     def extend(start: int) -> None:
         rows = slice(start, min(start + step, n))
@@ -281,6 +285,11 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
         added[:, rows] = linalg.blas.dtrsm(1.0, L, block.T, **right).T
 
     list(share(extend, range(0, n, step)))
+
+
+def _rows_of_block(n_pivots: int) -> int:
+    """Return the number of rows for which the new columns of some pivots are written at once."""
+    return max(1, CACHED_BYTES // (8 * n_pivots))
 
 
 def _blas_threads() -> int:
