@@ -100,7 +100,7 @@ class NamedOptions(StrOptions):
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the first caller outside of this package and of scikit-learn.
+    """Warn at the line of the first caller outside of this package, joblib and scikit-learn.
 
     The number of frames up to it depends on the decorators of the method that was called.
     """
@@ -108,6 +108,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     level = 0
     while frame and frame.f_globals["__name__"].partition(".")[0] in (
         "skmoderndata",
+        "joblib",
         "sklearn",
     ):
         frame = frame.f_back

@@ -1,9 +1,8 @@
 """Doubt about a result: the attribute `doubt_`, and the warning that comes with it."""
 
-import sys
-import warnings
 from typing import Any, NamedTuple
 
+from skmoderndata._estimator.compat import warn_user
 from skmoderndata.exceptions import DoubtfulResultWarning
 
 
@@ -22,10 +21,6 @@ class Evidence(NamedTuple):
 
 
 EVIDENCE = Evidence()
-
-
-# Packages between the caller of `fit` and this module.
-PACKAGES = ("skmoderndata", "sklearn", "joblib")
 
 
 def record_doubt(estimator: Any, *reasons: str | None) -> None:
@@ -50,22 +45,6 @@ def record_doubt(estimator: Any, *reasons: str | None) -> None:
     estimator.doubt_ = " ".join(given) or None
     if given:
         name = type(estimator).__name__
-        warnings.warn(
-            f"The result of {name} is doubtful: {estimator.doubt_}",
-            DoubtfulResultWarning,
-            stacklevel=_level_of_caller(),
+        warn_user(
+            f"The result of {name} is doubtful: {estimator.doubt_}", DoubtfulResultWarning
         )
-
-
-def _level_of_caller() -> int:
-    """Return the `stacklevel`, for the calling function, of the first frame of other packages."""
-    level = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and _package_of(frame) in PACKAGES:
-        frame = frame.f_back
-        level += 1
-    return level
-
-
-def _package_of(frame: Any) -> str:
-    return str(frame.f_globals.get("__name__", "")).split(".")[0]

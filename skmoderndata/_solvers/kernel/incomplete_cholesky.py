@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
