@@ -421,7 +421,7 @@ def test_no_single_change_of_the_features_is_better(seed):
     X, y = overlapping(seed, p=10)
     posed, *_ = problem(X, y, FORMS[1])
     posed = posed._replace(alpha=0.5, slack_cost=np.full(y.size, 0.3))
-    found = exchange(LeastSlack(posed), range(10), may=np.ones(10, dtype=bool))
+    found = exchange(LeastSlack(posed), range(10), may=np.ones(10, dtype=bool), max_features=0)
     chosen = set(np.flatnonzero(found.vertex.w).tolist())
     assert_allclose(found.objective, len(chosen) + LeastSlack(posed).value(chosen), rtol=1e-9)
     others = set(range(10)) - chosen
@@ -430,7 +430,7 @@ def test_no_single_change_of_the_features_is_better(seed):
     least = min(len(one) + LeastSlack(posed).value(one) for one in near)
     assert least >= found.objective - 1e-6
     banned = np.arange(10) != min(chosen)
-    without = exchange(LeastSlack(posed), [], may=banned)
+    without = exchange(LeastSlack(posed), [], may=banned, max_features=0)
     assert without.vertex.w[min(chosen)] == 0
     assert without.objective >= found.objective - 1e-6
     assert (
