@@ -1,5 +1,6 @@
 """Registry of methods, derived from the cards on the classes."""
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -101,11 +102,13 @@ def method_stem(cls: type) -> str:
     return (card.method if card else "") or snake_case(cls.__name__)
 
 
-def public_modules() -> list[str]:
+@functools.cache
+def public_modules() -> tuple[str, ...]:
     """Return the sorted names of the public modules of the package."""
     folder = str(Path(__file__).parents[1])
     packages = [info.name for info in pkgutil.iter_modules([folder]) if info.ispkg]
-    return sorted(f"skmoderndata.{name}" for name in packages if not name.startswith("_"))
+    names = sorted(name for name in packages if not name.startswith("_"))
+    return tuple(f"skmoderndata.{name}" for name in names)
 
 
 def public_homes() -> dict[str, str]:
@@ -132,14 +135,15 @@ def all_kernels() -> list[type]:
     return [cls for cls in _carded_classes() if not hasattr(cls, "fit")]
 
 
-def _carded_classes() -> list[type]:
+@functools.cache
+def _carded_classes() -> tuple[type, ...]:
     classes: set[type] = set()
     for module_name in public_modules():
         module = importlib.import_module(module_name)
         names = getattr(module, "__all__", ())
         public = [getattr(module, name) for name in names]
         classes.update(filter(_has_card, public))
-    return sorted(classes, key=_name_and_module)
+    return tuple(sorted(classes, key=_name_and_module))
 
 
 def _name_and_module(cls: type) -> tuple[str, str]:
