@@ -144,7 +144,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     near = np.zeros((n_words, width), dtype=np.uint64)
     _transpose(candidates, near)
 
-    # counts of the near candidates in a row, before and after a choice
+    # allocate counts of the near candidates in a row, before and after a choice
     old = np.empty(width, dtype=np.int64)
     new = np.empty(width, dtype=np.int64)
 

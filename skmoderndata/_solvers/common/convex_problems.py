@@ -145,7 +145,7 @@ def matrix_completion(
         filled = mask * filled
     residual = filled - cp.multiply(mask, L)
 
-    # noisy entries
+    # state the loss of noisy entries
     if lam > 0:
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
         return Statement(cp.Problem(cp.Minimize(loss)), L, None)

@@ -395,7 +395,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
         basis, R = np.linalg.qr(E.T)
         E = R.T
 
-    # leading eigenvector of the weighted scatter matrix
+    # find the leading eigenvector of the weighted scatter matrix
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
 

@@ -175,7 +175,7 @@ def first_of_alike(atoms: Array) -> Array:
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)
 
-    # compare only suspects exactly, with the earlier atoms that are kept
+    # compare suspects, and no other atoms, exactly with the earlier atoms that are kept
     for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
         first = block.start
         last = block.stop

@@ -73,7 +73,7 @@ def judge_cells(
         dof, scale = student_tail(sizes[~np.isnan(sizes)])
         noise = noise * scale
 
-    # 2. choose the threshold for the rate
+    # 2. choose the threshold that attains the requested rate
     sizes = np.abs(white[counted] / noise)
     threshold = threshold_at(sizes[~np.isnan(sizes)], dof, rate)
 

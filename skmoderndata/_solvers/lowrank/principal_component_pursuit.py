@@ -80,8 +80,8 @@ class PursuitResult(NamedTuple):
 class PursuitState(NamedTuple):
     """Arrays of a pass, all with the shape of X and written in place."""
 
-    L: Array  # low rank
-    Y: Array  # dual
+    L: Array  # low-rank part
+    Y: Array  # dual variable
     W: Array  # X - Z + Y / mu, whose singular values are thresholded next
 
 
@@ -156,7 +156,7 @@ def principal_component_pursuit(
 
     it = Iterations(max_iter, 0.0, progress)
     for n_iter in it:
-        # 1. L: threshold the singular values of X - Z + Y / mu
+        # 1. update L: threshold the singular values of X - Z + Y / mu
         mu = penalty.mu
         factors = svt(
             state.W, 1 / mu, solver=solver, subspace=subspace, max_rank=max_rank, tol=accuracy,
@@ -166,7 +166,7 @@ def principal_component_pursuit(
         max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=state.L)
 
-        # 2. Y and Z: clip and shift in one pass over memory [Candes et al. 2011, Algorithm 1]
+        # 2. update Y and Z: clip and shift in one pass [Candes et al. 2011, Algorithm 1]
         if n_iter > RELAX_AFTER and penalty.growth == 1.0:
             relax = RELAXATION
         mu_next = penalty.grown()

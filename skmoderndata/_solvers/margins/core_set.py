@@ -365,8 +365,7 @@ class _Search:
         """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
-            # points are near if g >= (norm - slack kappa) / 2; tau is the level minus this
-            # threshold
+            # points are near if g >= (norm - slack kappa) / 2; tau is the level minus this bound
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
         if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)

@@ -82,7 +82,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
             ratio = ratio / (1 - adapt) if primal_leads else ratio * (1 - adapt)
             adapt = 0.95 * adapt
 
-        # 5. check the certificate every few steps, and less often also at a refined point
+        # 5. check the certificate every few steps; less often, also check it at a refined point
         if step % LOOK and not spent():
             continue
         candidates = [best, p.judge(new_a, -q)]

@@ -496,7 +496,7 @@ class MarkovFisher(ScoreKernel):
         possible = P > 0.0
         moves = (moves - expected).multiply(possible[None, :])
 
-        # first context: 1 / pi, minus one for every possible context
+        # first context: add 1 / pi, and subtract one for every possible context
         begins = np.zeros((n, n_contexts))
         begins[long] = -1.0 * (pi > 0.0)
         begins[long, first] += 1.0 / pi[first]
