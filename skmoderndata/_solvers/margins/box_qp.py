@@ -33,7 +33,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit_leaf
-from skmoderndata._solvers.common.tolerances import ROUNDING, SMALLEST_DIVISOR
+from skmoderndata._solvers.common.tolerances import PROGRESS, ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
 # Number of kernel rows that are computed at a time, and number of rows used to find a start.
@@ -214,7 +214,7 @@ def next_level(gap: float, tol: float) -> float:
     is needed, after many more steps.
     """
     aim = 0.95 * (tol / gap) ** 0.5 if 0.0 < gap < 1.0 else 0.0
-    return min(0.9, max(0.4, aim))
+    return min(PROGRESS, max(0.4, aim))
 
 
 def _to_level(

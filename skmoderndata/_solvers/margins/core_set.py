@@ -20,7 +20,9 @@ from skmoderndata._solvers.common.quantities import FLOAT_BYTES, MEBIBYTE
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     BISECTIONS,
+    INNER_SHARE,
     ROUNDING,
+    SINGLE_ROUNDING,
     SMALLEST_DIVISOR,
 )
 from skmoderndata._solvers.common.typing import Array
@@ -53,8 +55,6 @@ FALL = 0.25
 EXACT_UNITS = 100
 # Fraction of support vectors above which a core set saves nothing.
 CROWDED = 0.2
-# Smallest relative duality gap that single-precision rows can certify.
-SINGLE = 1e-6
 
 
 class CoreSetResult(NamedTuple):
@@ -144,7 +144,10 @@ def core_set(
     settings = SearchSettings(tol, eps, solver, max_core, max_iter, cache_size)
     search = _Search(problem, settings, start, rng, progress)
     hand_over = (
-        by_gap and tol >= SINGLE and problem.make_store is not None and not search.exact
+        by_gap
+        and tol >= SINGLE_ROUNDING
+        and problem.make_store is not None
+        and not search.exact
     )
     if hand_over:
         search.crowd = CROWDED * problem.n_units
@@ -183,7 +186,9 @@ def whole_set(
         a[start[0]] = start[1] / start[1].sum()
 
     # compute half the gradient, and rho = a' K' a
-    spread = 0.1 * ACCUMULATED_ROUNDING if problem.n_units <= EXACT_UNITS else TWO_DIGITS
+    spread = (
+        INNER_SHARE * ACCUMULATED_ROUNDING if problem.n_units <= EXACT_UNITS else TWO_DIGITS
+    )
     g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
