@@ -265,9 +265,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             # correlation
             if optimised:
                 for j in range(k):
-                    score[j] = (
-                        alpha[j] * alpha[j] / outside[j] if outside[j] > RANK_TOL else 0.0
-                    )
+                    score[j] = alpha[j] ** 2 / outside[j] if outside[j] > RANK_TOL else 0.0
                 new = largest_entry(score_bits, k, low)
                 gain = np.sqrt(score[new])
             else:

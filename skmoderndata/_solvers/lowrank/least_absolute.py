@@ -194,9 +194,7 @@ def _interior_point(
             # 3. choose the centring from the progress of the predictor [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
-                ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(
-                    gap, SMALLEST_DIVISOR
-                )
+                ratio = (counted * after).sum(axis=1, keepdims=True) / (gap + SMALLEST_DIVISOR)
                 target = ratio**3 * gap / (2 * count)
 
         # 4. take the longest step that stays inside the bounds

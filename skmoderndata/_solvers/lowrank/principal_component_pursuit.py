@@ -139,9 +139,7 @@ def principal_component_pursuit(
         return _zero_result(filled)
 
     # if L is smaller than the noise, it need not be more accurate than the noise
-    noise = max(
-        SINGLE_ROUNDING * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2))
-    )
+    noise = max(SINGLE_ROUNDING * size, float(np.median(delta) * np.sqrt(min(shape) / 2)))
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
     penalty = _penalty_of(filled, X.size - int(missing.sum()), schedule)
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)

@@ -105,8 +105,7 @@ def refit(
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
     rank = start.shape[1]
-    cuts = (min(SUSPECT, threshold), threshold, threshold)
-    for stage, cut in enumerate(cuts):
+    for stage, cut in enumerate((min(SUSPECT, threshold), threshold, threshold)):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
             # 1. count the components above the edge of the noise
@@ -150,7 +149,7 @@ def refit(
         # refit rows and columns whose fits follow their gross errors: least squares cannot detect
         # this, and mistakes the errors of a column for its noise
         least_squares = L
-        if rank and stage + 1 < len(cuts):
+        if rank and stage < 2:
             L, is_robust = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
             residual = whitened(X, L, observed, root)
             if not known_noise:
