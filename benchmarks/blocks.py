@@ -46,7 +46,7 @@ PAGE = Page(
         "lacking": "Workers without the package",
     },
 )
-# Size of the table on disk in GiB; the workers get a quarter of it.
+# Size of the table on disk, in GiB; the tables of the workers are a quarter as large.
 GIB = 4.0
 N_FEATURES = 100
 # Number of columns of spectra and words.
@@ -114,11 +114,12 @@ class Case(NamedTuple):
     """An estimator, and the rows that it is fitted to."""
 
     model: Any
-    rows: Any  # (number of the first row, number of rows) -> rows in float32
-    learned: str  # attribute that is compared
-    target: Any = None  # rows -> target to predict from them
+    rows: Any  # function of the first row and the number of rows that returns rows in float32
+    learned: str  # fitted attribute that is compared
+    target: Any = None  # function of the rows that returns a target to predict
     longer: Any = {}  # parameters for more passes, so that the state of the rows has a history
-    in_memory: bool = False  # kept in memory on workers: the state is larger than the rows
+    # True if workers keep the rows in memory, because the state is larger than the rows
+    in_memory: bool = False
 
 
 class Run(NamedTuple):
@@ -297,7 +298,7 @@ def fit_map(name, path):
         seen = np.load(path, mmap_mode="r")
         blocks = itertools.pairwise(cuts(case.rows, len(seen)))
         y = np.concatenate([case.target(seen[first:end]) for first, end in blocks])
-        del seen  # together with the pages that were read
+        del seen  # also release the pages that were read
     return timed(name, np.load(path, mmap_mode="r"), y)
 
 
@@ -426,7 +427,7 @@ def apart(function, *args, **kwargs):
 def _one_thread():
     threadpool_limits(1)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"  # for the workers
+        os.environ[name] = "1"  # workers inherit these variables
 
 
 def difference(a, b):

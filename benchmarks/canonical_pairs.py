@@ -44,10 +44,11 @@ N_PERMUTATIONS = 199
 LEVEL = 0.05
 # Maximum fraction of the runs without relation in which a pair is found.
 MOST_FALSE = 0.06
-# Minimum power, minus the power of refits compared by rank.
+# Minimum difference between the power and the power of refits compared by rank.
 LEAST_POWER = -0.02
 COLUMNS = ("normal", "Student, 3 degrees")
-# Columns, number of pairs and correlation: large correlations are easy to find, small ones are not
+# Columns, number of pairs and correlation. Large correlations are easy to find; small ones are
+# not.
 PLANTED = (
     ("normal", 1, 0.7),
     ("normal", 1, 0.5),

@@ -269,7 +269,7 @@ def protocol_of(cls, model, closest):
     card = cls._card
     parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, closest))
 
-    # tasks that tags do not show: ranks, pairs of views, boolean tables, gaps
+    # tasks that tags do not show: ranks, pairs of views, Boolean tables, gaps
     if cls.__name__ in ("NuSVOR", "KernelPRank"):
         return ordinal, ranked()
     if card.family == "two and more views" or cls.__name__ == "RegularizedCCA":
@@ -279,14 +279,14 @@ def protocol_of(cls, model, closest):
     if cls.__name__ == "NuclearNormImputer":
         return gaps, labelled()
 
-    # samples other than rows of numbers
+    # samples that are not rows of numbers
     if card.samples == "series":
         by_kind = {True: clusters, False: ordinal if is_regressor(model) else classes}
         return by_kind[is_clusterer(model)], series()
     if card.samples == "strings":
         return neighbours_of_strings, strings()
 
-    # the remaining classes by their kind
+    # choose the protocol of the remaining classes by their kind
     if is_classifier(model):
         return classes, labelled()
     if is_regressor(model):

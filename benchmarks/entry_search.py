@@ -42,7 +42,7 @@ class Case(NamedTuple):
     planted: int
     least: int
     told: str
-    by_rows: bool = True  # whether GridSearchCV can compare
+    by_rows: bool = True  # whether GridSearchCV can be compared
 
 
 def parts(seed, noise=0.3):

@@ -22,7 +22,7 @@ PAGE = Page(
     {"levels": "Noise and sizes, compared with other methods"},
 )
 SHAPES = ((50, 20), (200, 40), (500, 60))
-# Sizes of the noise, as standard deviations; a part has about 1.7 per cell.
+# Standard deviations of the noise; the standard deviation of a part is about 1.7 in each cell.
 NOISES = (0.3, 1.0, 2.0)
 PLANTED = 4
 MOST = 8

@@ -39,7 +39,8 @@ PAGE = Page(
         "speed": "Time",
     },
 )
-# fraction of the cells, standard deviations of a column, draws
+# Fraction of the cells that are broken, size of the errors in standard deviations, and number of
+# draws.
 BROKEN = 0.02
 SIZE = 8.0
 SEEDS = 5
@@ -471,7 +472,7 @@ def rows_set(shape, share, kind, cells, noise, missing, seed):
     dense = rng.normal(size=shape) if noise == "normal" else 0.928 * rng.standard_t(5, shape)
     X = scores @ components + 0.3 * dense
 
-    # off the components: all in one direction or each in a different one
+    # move the rows off the components, all in one direction or each in a different one
     off = np.tile(V[:, 3], (np.count_nonzero(wrong), 1))
     if kind == "scattered":
         off = rng.normal(size=(len(off), p - 3)) @ V[:, 3:].T

@@ -157,7 +157,8 @@ def slow_features_of_blocks(blocks):
 
     @delayed
     def merge(a, b):
-        return deepcopy(a).merge(b)  # a task must not change its arguments
+        # merge a copy, because a task must not change its arguments
+        return deepcopy(a).merge(b)
 
     return tree_merge([fit(block) for block in blocks], merge)
 
@@ -198,7 +199,7 @@ def run_stream(n=400_000, chunk=50_000):
 def run_core_set(n=200_000):
     X, y = classes(n)
     new, truth = classes(10_000, seed=1)
-    core_set(X[:1000], y[:1000])  # compiles
+    core_set(X[:1000], y[:1000])  # compile the loops
     with on_disk(X) as mapped, Watch() as watch:
         model = core_set(mapped, y)
     return {

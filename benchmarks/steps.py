@@ -17,11 +17,11 @@ from sklearn.datasets import make_classification
 from skmoderndata import all_estimators
 
 GROWTH = 1.07
-# Largest ratio of times of neighbouring sizes.
+# Largest acceptable ratio of the times of neighbouring sizes.
 LARGEST = 3.0
-# Largest number of seconds of a fit.
+# Maximum number of seconds of a fit.
 LONGEST = 4.0
-# Smallest number of seconds at which a ratio is more than noise.
+# Minimum number of seconds at which a ratio is more than noise.
 SHORTEST = 0.01
 SIZES = np.unique((300 * GROWTH ** np.arange(63)).astype(int))
 TWO_VIEWS = {"KernelCCA"}

@@ -22,7 +22,8 @@ from skmoderndata.metrics import source_mismatch
 N_USERS, N_RIGHTS, N_ROLES, BLOCK = 1_000_000, 40, 5, 100_000
 roles = np.zeros((N_ROLES, N_RIGHTS), dtype=bool)
 for k in range(N_ROLES):
-    roles[k, np.arange(8 * k, 8 * k + 11) % N_RIGHTS] = True  # three shared with next role
+    # three rights are shared with the next role
+    roles[k, np.arange(8 * k, 8 * k + 11) % N_RIGHTS] = True
 
 
 def rights_of_users(block_id):

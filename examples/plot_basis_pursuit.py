@@ -33,7 +33,7 @@ numbers = np.arange(3, 31, 3)
 share = {"basis pursuit": [], "matching pursuit, number given": []}
 for s in numbers:
     hits = dict.fromkeys(share, 0)
-    exact = BasisPursuit(residual_tol=0, fit_intercept=False)  # no noise
+    exact = BasisPursuit(residual_tol=0, fit_intercept=False)  # the data have no noise
     for _ in range(25):
         X = rng.normal(size=(50, 100))
         w = np.zeros(100)

@@ -34,7 +34,8 @@ for ax, combine in zip(axes.flat, ("poe", "gpoe", "bcm", "rbcm", "grbcm"), stric
     model = BayesianCommitteeMachine(
         kernel, combine=combine, max_expert_size=100, random_state=0
     ).fit(X, y)
-    mean, std = model.predict(grid, return_std=True, include_noise=False)  # without the noise
+    # leave out the noise
+    mean, std = model.predict(grid, return_std=True, include_noise=False)
     ax.plot(X, y, ".", color="0.85", ms=2)
     ax.plot(grid, clean, "k--", lw=1)
     ax.plot(grid, mean, "C0")

@@ -16,7 +16,7 @@ from sklearn.datasets import load_sample_images
 from skmoderndata.sparse_coding import CompressedSensing
 
 side = 64
-photograph = load_sample_images().images[0].mean(axis=2) / 255  # a temple
+photograph = load_sample_images().images[0].mean(axis=2) / 255  # the photograph shows a temple
 cut = photograph[40 : 40 + 4 * side, 180 : 180 + 4 * side]
 scene = cut.reshape(side, 4, side, 4).mean(axis=(1, 3))
 x = scene.reshape(1, -1)
@@ -37,7 +37,8 @@ camera = CompressedSensing(
     kind="single_pixel",
     basis="db2",
     algorithm="basis_pursuit",
-    residual_tol=2.3 * noise,  # 2 for the difference of two patterns, plus a margin
+    # twice the noise for the difference of two patterns, and a margin
+    residual_tol=2.3 * noise,
     shape=(side, side),
     tol=1e-4,
     random_state=0,

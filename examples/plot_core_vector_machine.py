@@ -42,7 +42,7 @@ for name, make, most in [
     ("CoreVectorMachine", lambda: CoreVectorMachine(C=50, gamma=4, random_state=0), 100_000),
     ("SVC", lambda: SVC(C=50, gamma=4), 20_000),
 ]:
-    make().fit(*board(500, rng))  # compile once
+    make().fit(*board(500, rng))  # compile the loops before timing
     for n in sizes:
         if n > most:
             continue
@@ -56,7 +56,7 @@ for name, make, most in [
 
 X, y = board(1_000_000, rng)
 start = time.perf_counter()
-with warnings.catch_warnings():  # the gap, which the title shows
+with warnings.catch_warnings():  # the warning names the gap, which the title shows
     warnings.simplefilter("ignore")
     core = CoreVectorMachine(C=50, gamma=4, radius_tol=1e-6, n_jobs=2, random_state=0).fit(
         X, y

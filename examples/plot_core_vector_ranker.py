@@ -26,7 +26,7 @@ def value(X):
 def judged(n, spread, rng):
     """Samples, their judges and their grades; each judge grades at his own level."""
     judge = rng.integers(0, 40, n)
-    # Each judge sees his own region, and likes or dislikes all of it.
+    # Each judge sees one region, and likes or dislikes all of it.
     corner = rng.uniform(-2, 2, size=(40, 2))
     X = corner[judge] + 1.2 * rng.uniform(-1, 1, size=(n, 2))
     level = spread * rng.normal(size=40)

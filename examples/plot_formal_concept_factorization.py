@@ -38,7 +38,7 @@ figure, axes = plt.subplots(1, 3, figsize=(13, 4.5), layout="constrained")
 order = np.lexsort(assignments.T[::-1])
 for ax, noise in zip(axes, (0.0, 0.05), strict=False):
     model, X = models[noise], data[noise][order]
-    shade = np.where(X, 0.25, 0.0)  # ones that no concept shown covers stay light
+    shade = np.where(X, 0.25, 0.0)  # ones that none of the concepts shown covers stay light
     for k in range(5):
         rectangle = np.outer(model.assignments_[order, k], model.components_[k])
         shade[rectangle & (shade < 0.3)] = 0.4 + 0.12 * k

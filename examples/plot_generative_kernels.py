@@ -89,7 +89,8 @@ vectors = normalize(kernel.features(words))
 start = 2 + 4  # scores of starts and of transitions come first
 fig, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=[3, 2])
 means = np.array([vectors[y == code].mean(axis=0)[start:] for code in LANGUAGES])
-own = np.where(vowel, means[:, :26], means[:, 26:])  # each letter in its own state
+# select the score of each letter in its own state
+own = np.where(vowel, means[:, :26], means[:, 26:])
 order = np.argsort(~vowel, kind="stable")
 limit = np.abs(own).max()
 axes[0].imshow(own[:, order], cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")

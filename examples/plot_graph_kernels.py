@@ -24,7 +24,7 @@ def club(seed):
     rng = np.random.default_rng(seed)
     P = np.where(side[:, None] == side, 0.25, 0.04)
     A = np.triu(rng.random((34, 34)) < P, 1).astype(float)
-    for i in range(33):  # nobody is alone
+    for i in range(33):  # give everybody at least one acquaintance
         A[i, i + 1] = max(A[i, i + 1], float(i != 16))
     return A + A.T
 

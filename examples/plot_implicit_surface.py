@@ -36,7 +36,8 @@ def normals(points):
 rng = np.random.default_rng(0)
 cloud = rng.uniform([-1.5, -1.5, -0.5], [1.5, 1.5, 0.5], size=(40_000, 3))
 near = cloud[np.abs(body(cloud)) < 0.05][:1700]
-surface = near - body(near)[:, None] * normals(near)  # onto the surface, to first order
+# project onto the surface, to first order
+surface = near - body(near)[:, None] * normals(near)
 surface += 0.004 * rng.normal(size=surface.shape)
 outward = normals(surface)
 offset = 0.08
@@ -79,7 +80,8 @@ before = np.full(len(sight), 1.0)
 for z in depth:
     open_rays = np.flatnonzero(np.isnan(height))
     rays = sight[open_rays]
-    close = np.abs(np.hypot(*rays.T) - 1) < 0.55  # the machines have no points elsewhere
+    # leave out places far from the training points
+    close = np.abs(np.hypot(*rays.T) - 1) < 0.55
     value = np.full(len(rays), 1.0)
     value[close] = level(np.column_stack([rays[close], np.full(close.sum(), z)]), 3)
     hit = value < 0

@@ -23,7 +23,7 @@ from skmoderndata.sparse_coding import SparseRecovery, real_measurements
 
 n = 128
 image = np.zeros((n, n))
-vessels = [  # first and last row, first and last column, bend, brightness
+vessels = [  # each vessel: first and last row, first and last column, bend, brightness
     (14, 114, 60, 74, 9.0, 1.0),
     (42, 92, 68, 106, -8.0, 0.8),
     (56, 106, 68, 30, 7.0, 0.8),

@@ -31,7 +31,8 @@ for omega in (0.5, 1.0, 1.5, 1.9):
             10.0, gamma=0.03, omega=omega, max_iter=max_iter, tol=1e-9, random_state=0
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # stopped early on purpose
+            # the fits are stopped early on purpose
+            warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(images[:900], odd[:900])
         gaps.append(model.dual_gap_)
         errors.append(100 * (1 - model.score(images[900:], odd[900:])))

@@ -41,7 +41,8 @@ for name, settings in machines.items():
         errors.append(course)
         sizes.append(counts)
     axes[0].plot(range(100, 1300, 100), np.mean(errors, axis=0), "o-", label=name)
-    style = "s--" if "oldest" in name or "mean" in name else "o-"  # two pairs coincide
+    # dashes keep both curves visible where two coincide
+    style = "s--" if "oldest" in name or "mean" in name else "o-"
     axes[1].plot(range(100, 1300, 100), np.mean(sizes, axis=0), style, label=name)
 axes[0].set(xlabel="digits seen", ylabel="error on 597 other digits, per cent", ylim=(0, None))
 axes[1].set(xlabel="digits seen", ylabel="digits remembered", ylim=(0, 240))

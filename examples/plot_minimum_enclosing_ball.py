@@ -42,7 +42,7 @@ for solver, style in [("core_set", "o-"), ("away_steps", "-"), ("badoiu_clarkson
     passes, gaps = [], []
     for most in steps:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # stopped on purpose
+            warnings.simplefilter("ignore")  # the fits are stopped early on purpose
             found = MinimumEnclosingBall(solver=solver, max_iter=most, tol=1e-8).fit(Z)
         passes.append(found.n_passes_)
         gaps.append(max(found.dual_gap_, 1e-9))

@@ -20,8 +20,8 @@ flows = rng.normal(size=(n_rows, 5))
 law = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
 X = np.column_stack(
     [flows, flows @ law + 0.05 * rng.normal(size=n_rows)]
-)  # inputs balance outputs
-X[breakdown:, 2] *= 0.7  # the third sensor reads too little from here on
+)  # the inputs balance the outputs
+X[breakdown:, 2] *= 0.7  # from here on, the readings of the third sensor are too low
 
 # %%
 # Learn the law from the first 1000 rows in a stream, and monitor all rows.

@@ -21,7 +21,8 @@ rng = np.random.default_rng(3)
 n_people, n_permissions, n_roles = 400, 60, 6
 roles = np.zeros((n_roles, n_permissions), dtype=bool)
 for k in range(n_roles):
-    roles[k, np.arange(10 * k, 10 * k + 14) % n_permissions] = True  # four shared with next
+    # four permissions are shared with the next role
+    roles[k, np.arange(10 * k, 10 * k + 14) % n_permissions] = True
 has_role = np.argsort(rng.uniform(size=(n_people, n_roles)), axis=1) < rng.integers(
     1, 4, size=(n_people, 1)
 )

@@ -42,7 +42,7 @@ for share in shares:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", UserWarning
-            )  # more than max_candidates intersections
+            )  # there are more than max_candidates intersections
             model.fit(access)
         mismatch[name].append(source_mismatch(roles, model.components_))
         wrong[name].append((model.inverse_transform(model.assignments_) != policy).mean())

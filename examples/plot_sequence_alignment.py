@@ -33,7 +33,7 @@ settings = {
 S = pairwise_alignment(X, **settings, normalize=True)
 gaps = np.abs(
     np.subtract.outer(*[[len(x) for x in X]] * 2)
-)  # unequal lengths: a gap is likely
+)  # lengths differ, so a gap is likely
 i, j = np.unravel_index(np.where((gaps > 2) & (S < 0.6), S, -1).argmax(), S.shape)
 path, score = alignment(X[i], X[j], **settings)
 for k, sequence in enumerate((X[i], X[j])):

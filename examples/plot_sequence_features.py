@@ -31,7 +31,8 @@ for code in LANGUAGES:
 seen = Counter(name for names in vocabulary.values() for name in names)
 pairs = [(n, code) for code in LANGUAGES for n in sorted(vocabulary[code]) if seen[n] == 1]
 words, y = [n for n, _ in pairs], np.array([code for _, code in pairs])
-words = [f"^{word}$" for word in words]  # so that beginnings and ends are substrings as well
+# mark the ends, so that substrings show beginnings and ends of words
+words = [f"^{word}$" for word in words]
 print(len(words), "words,", words[:3])
 
 # %%

@@ -51,7 +51,7 @@ baseline = np.sqrt(np.mean((small.predict(new) - truth) ** 2))
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
 grid = np.linspace(X.min(), X.max(), 200)[:, None]
 model = models[3]
-mean, std = model.predict(grid, return_std=True, include_noise=False)  # without the noise
+mean, std = model.predict(grid, return_std=True, include_noise=False)  # leave out the noise
 left.plot(X[:, 0], y, ".", color="0.75", ms=3)
 left.plot(grid, mean, "C0", label="6 inducing inputs")
 left.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, color="C0", alpha=0.2)

@@ -33,8 +33,8 @@ side = 10
 parts = []
 for image in load_sample_images().images:
     grey = image.mean(axis=2)[:426]
-    half = grey.reshape(213, 2, 320, 2).mean(axis=(1, 3))  # averages out pixel noise
-    white = whiten(np.log1p(half))[5:-5, 5:-5]  # edges are artefacts
+    half = grey.reshape(213, 2, 320, 2).mean(axis=(1, 3))  # halving averages out pixel noise
+    white = whiten(np.log1p(half))[5:-5, 5:-5]  # cut off the edges, which contain artefacts
     parts.append(extract_patches_2d(white, (side, side), max_patches=15000, random_state=0))
 patches = np.concatenate(parts).reshape(-1, side**2)
 patches = patches - patches.mean(axis=1, keepdims=True)

@@ -11,13 +11,15 @@ import sys
 from tests.common import tier
 from tests.common.newest import leave_out_newest
 
-os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before scikit-learn: else one check is skipped
+# set before scikit-learn is imported; otherwise one check is skipped
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 for missing in os.environ.get("TEST_WITHOUT", "").split():
     sys.modules[missing] = None
 
 
-BY_DEFAULT = "tiers/default"  # where pytest's cache keeps the ids of the last default run
+# Key of the pytest cache that holds the ids of the last default run.
+BY_DEFAULT = "tiers/default"
 
 
 def pytest_addoption(parser):

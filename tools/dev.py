@@ -25,9 +25,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # another task installs, and fail in a fresh clone
 VENV = ROOT / ".venv"
 VENV_DOCS = ROOT / ".venv-docs"
-VENV_EVIDENCE = ROOT / ".venv-evidence"  # adds a cluster
-VENV_BENCH = ROOT / ".venv-bench"  # adds other libraries for the same work
-VENV_OLDEST = ROOT / ".venv-oldest"  # has the lowest version of every dependency
+VENV_EVIDENCE = ROOT / ".venv-evidence"  # the environment with a cluster
+VENV_BENCH = ROOT / ".venv-bench"  # the environment with other libraries for the same work
+# the environment with the lowest version of every dependency
+VENV_OLDEST = ROOT / ".venv-oldest"
 
 
 def main(arguments):

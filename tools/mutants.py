@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOLVERS = Path("skmoderndata/_solvers")
 # Number of seconds after which a run of pytest counts as hanging.
 HANGING = {"default": 600, "all": 1800}
-# Functions whose first two arguments may change places.
+# Functions whose first two arguments may be exchanged.
 SYMMETRIC = {"min", "max", "minimum", "maximum", "gcd", "isclose", "union1d"}
 
 # Test file of each class, and the solvers that implement its mathematics.

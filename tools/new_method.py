@@ -233,7 +233,7 @@ def main(arguments):
         f"docs/changes/{stem}.feature.md": "`{module}.{name}`: what it does, in one sentence.\n",
     }
 
-    # overwrite nothing
+    # do not overwrite files
     existing = [path for path in files if (ROOT / path).exists()]
     if existing:
         return f"These files exist already: {', '.join(existing)}."

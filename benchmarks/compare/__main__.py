@@ -162,5 +162,5 @@ def _console():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:  # before the first or after the last fit
+    except KeyboardInterrupt:  # the run was interrupted before the first or after the last fit
         sys.exit(INTERRUPTED)

@@ -277,7 +277,8 @@ COMPARISONS = {
         baseline_params={
             "n_components": 72,
             "transform_algorithm": "omp",
-            # Five times the noise, so that codes are sparse like the codes of KSVD.
+            # The penalty is five times the noise, so that codes are as sparse as the codes of
+            # KSVD.
             "alpha": 100.0,
             # "cd" finds the same atoms as "lars", in a third of the time.
             "fit_algorithm": "cd",
@@ -306,7 +307,7 @@ COMPARISONS = {
     "KernelDiscriminantAnalysis": Comparison(
         baseline="sklearn.svm.SVC",
         problem="digit_classes",
-        # Descending, because the search keeps the first of equal scores
+        # The order is descending, because the search keeps the first of equal scores
         grid={"alpha": (1e-3, 1e-5, 1e-7), "gamma": (0.001, 0.0003, 0.0001)},
         baseline_grid={"C": (1.0, 10.0, 100.0), "gamma": (0.0001, 0.0002, 0.0005)},
     ),
@@ -317,7 +318,7 @@ COMPARISONS = {
         grid={"gamma": (0.0001, 0.0003, 0.001)},
         baseline_params={"n_components": 300, "random_state": 0},
         baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-        # below it the kernel is linear up to its scale, which the discriminant ignores
+        # below this value, the kernel is linear up to its scale, which the discriminant ignores
         baseline_bounds={"gamma": 1e-6},
     ),
     "KernelKMeans": Comparison(
@@ -444,7 +445,7 @@ COMPARISONS = {
         # The baseline has priors, which smooth its topics, too.
         params={"smoothing": 0.1},
         grid={"n_components": (4, 6, 8)},
-        # The result is better than with the default of 10 passes.
+        # The result is better with 15 passes than with the default of 10.
         baseline_params={"max_iter": 15},
         baseline_grid={"n_components": (8, 12, 16)},
     ),

@@ -219,8 +219,8 @@ def judge(home, ours, others):
     if not home.by_time:
         return by_score
 
-    # Compare times with the rivals that score as well; if none certainly does, less time can only
-    # help the method.
+    # Compare times with the rivals that score as well. If none certainly does, a shorter time can
+    # only help the method.
     as_good = [
         name for name in scores if scores[name].mean() >= method_scores.mean() - home.margin
     ]

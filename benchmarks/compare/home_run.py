@@ -29,7 +29,7 @@ class HomeRow:
     home: Any
     away: bool
     short: bool = False  # whether the run draws the smaller data of `home.short`
-    rounds: dict = field(default_factory=dict)  # condition -> round -> contender -> Result
+    rounds: dict = field(default_factory=dict)  # results by condition, round and contender
     about: str = ""
     error: str = ""
     trace: str = ""
@@ -150,7 +150,7 @@ def _round(index, stem, away, short, condition, seed):
     name = "the data"
 
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about grids that reach too far
+        warnings.simplefilter("ignore")  # hide warnings about grids whose ends were chosen
         try:
             case = row.make(seed, **dict(condition))
             about = case.about

@@ -33,7 +33,7 @@ METHOD_COLOR = "#2f86d1"
 BASELINE_COLOR = "#d9822b"
 # Number of dots per inch of a picture.
 RESOLUTION = 90
-# Size of the quality parameter of its compression.
+# Quality of the compressed pictures, on the scale of the format.
 QUALITY = 60
 
 
@@ -109,7 +109,7 @@ def _row_as_json(row):
             "grid": {name: [_plain(value) for value in side.grid[name]] for name in side.grid},
             "warnings": dict(side.warnings),
             "at_grid_ends": {name: _plain(value) for name, value in side.at_grid_ends.items()},
-            # choice and score of the search of each outer fold
+            # list the choice and the score of the search of each outer fold
             "folds": [
                 {
                     "fold": fold + 1,
@@ -359,7 +359,7 @@ def _table_row(row):
     if row.state in ("failed", "not run"):
         cells += ["<td></td>"] * 3
     else:
-        # scores, each with the bounds of its mean, then seconds of both fits
+        # write the scores, each with the bounds of its mean, then the seconds of both fits
         for kind, side in zip(names, row.contenders, strict=True):
             win = " win" if row.winner == kind else ""
             label = "score" if kind == "method" else "baseline"
@@ -486,7 +486,7 @@ def _parameters(row):
             f"{name} in {', '.join(map(_short, values))}" for name, values in side.grid.items()
         )
 
-        # number of times that each candidate won the inner search
+        # count how often each candidate won the inner search
         choices = Counter(
             ", ".join(f"{k}={_short(v)}" for k, v in outcome.best_params.items())
             for outcome in side.outcomes.values()

@@ -308,7 +308,7 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
     parallel = Parallel(
         n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
     )
-    # outcomes arrive as they are ready; the index identifies them
+    # outcomes arrive in any order; the index identifies them
     results = parallel(
         delayed(call)(
             index,
@@ -422,7 +422,7 @@ def _warm_up(problem, estimator, grid, data, train):
     groups = None if data.groups is None else data.groups[train]
     folds = problem.splitter(n_splits=WARM_UP, random_state=2)
     with warnings.catch_warnings(), contextlib.suppress(Exception):
-        # too few rows for this contender: its ability shows in the search
+        # this contender has too few rows here; the search shows how good it is
         warnings.simplefilter("ignore")
         few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
         first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from benchmarks.papers import PRINTED, Entry, value
 
-# by its place: a peer's wheel installs a package of the name `tests`, which comes first
+# import the file by its path, because a peer installs a package named `tests` that comes first
 _spec = importlib.util.spec_from_file_location(
     "archive", Path(__file__).resolve().parents[2] / "tests" / "oracles" / "archive.py"
 )
 archive = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(archive)
 
-# data set: Euclidean distance; learned radius in percent of the length, and its error; no band
+# Errors for each data set: with the Euclidean distance, the learned radius in per cent of the
+# length and its error, and the error without a band.
 ERRORS = {
     "ACSF1": (0.4600, 4, 0.3800, 0.3600),
     "ArrowHead": (0.2000, 0, 0.2000, 0.2971),
@@ -41,9 +42,9 @@ ERRORS = {
     "Trace": (0.2400, 3, 0.0100, 0.0000),
     "TwoLeadECG": (0.2529, 4, 0.1317, 0.0957),
 }
-# series of several channels: no band
+# Errors without a band for series of several channels.
 MULTIVARIATE = {"JapaneseVowels": 0.0514, "BasicMotions": 0.0250}
-# error at the radius chosen on the training part
+# Errors at the radius chosen on the training part.
 LEARNED = {
     "ArrowHead": 0.2000,
     "GunPoint": 0.0867,
@@ -62,7 +63,7 @@ def values(quick):
             continue
 
         longest = max(len(x) for x in data[0])
-        points = -(-percent * longest // 100)  # rounded up
+        points = -(-percent * longest // 100)  # round up
         found.append(row(name, "Euclidean", 0, straight, data))
         found.append(row(name, f"radius {percent} %", points, learned, data))
         found.append(row(name, "no band", None, free, data))

@@ -26,7 +26,7 @@ def values(quick):
     mean = AVERAGES.mean()
     model = JamesStein(noise_variance=mean * (1 - mean) / 45).fit([AVERAGES])
 
-    # players whose estimates are printed
+    # compare the players whose estimates are printed
     found = [
         value(
             player,
@@ -42,7 +42,7 @@ def values(quick):
     raw = float(np.sum((AVERAGES - SEASON) ** 2))
     shrunk = float(np.sum((model.location_ - SEASON) ** 2))
 
-    # factor by which all averages shrink to their mean, and the gain
+    # compare the factor by which all averages shrink to their mean, and the gain
     found.append(
         value(
             "all players",

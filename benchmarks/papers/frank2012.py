@@ -58,7 +58,7 @@ def _judge(level, mismatch, n_seeds):
     rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
 
     return [
-        # ours, with its target
+        # our error, with its target
         value(
             setting,
             f"wrong source bits, mean of {n_seeds}",
@@ -67,7 +67,7 @@ def _judge(level, mismatch, n_seeds):
             f"{100 * ours:.2f} % (refine='gibbs': {100 * mismatch['gibbs']:.2f} %)",
             holds=limit is None or ours <= limit,
         ),
-        # no other method has fewer wrong bits if the noise leaves anything to find
+        # no other method should have fewer wrong bits, if the noise leaves anything to find
         value(
             setting,
             "wrong source bits of other methods",

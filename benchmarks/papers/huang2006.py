@@ -13,7 +13,7 @@ def errors(trial):
     """Root mean squared errors of one trial: on the noisy training part, and on the test part."""
     from skmoderndata.neural_network import ELMRegressor
 
-    # x from -10 to 10, not scaled; only the targets of the training part are noisy
+    # x runs from -10 to 10 and is not scaled; only the targets of the training part are noisy
     rng = np.random.default_rng(trial)
     X, Z = rng.uniform(-10, 10, size=(2, N_SAMPLES, 1))
     y = np.sinc(X[:, 0] / np.pi) + rng.uniform(-0.2, 0.2, size=N_SAMPLES)
@@ -29,7 +29,7 @@ def values(quick):
     trials = [errors(trial) for trial in range(5 if quick else TRIALS)]
     training, test = np.mean(trials, axis=0)
 
-    # within a printed standard deviation
+    # a mean holds if it is within one printed standard deviation
     return [
         value(
             "sinc, 20 neurons",

@@ -9,7 +9,7 @@ from benchmarks.papers import PRINTED, Entry, value
 
 # Name of the environment variable with the folder of the source of the R package.
 SOURCE = "NNLM_SOURCE"
-# Number of lines in each of their figures.
+# Number of lines in each figure of the paper.
 RUNS = 4
 
 

@@ -5,12 +5,12 @@ import numpy as np
 from benchmarks.papers import PRINTED, Entry, value
 from benchmarks.papers.dau2019 import archive, at_hand
 
-# 25 costs of move-split-merge in each of four decades
+# Candidate costs of move-split-merge: 25 in each of four decades.
 COSTS = np.concatenate(
     [np.linspace(0.01, 0.1, 25)]
     + [np.linspace(top / 10, top, 26)[1:] for top in (1.0, 10.0, 100.0)]
 )
-# ten penalties of time warp edits, for each of ten stiffnesses
+# Candidate stiffnesses of time warp edits; each is combined with ten gap costs.
 STIFFNESSES = (1e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0)
 PENALTIES = np.linspace(0.0, 0.1, 10)
 
@@ -22,7 +22,7 @@ GRIDS = {
         for penalty in PENALTIES
     ],
 }
-# data set: move-split-merge, time warp edits
+# Errors of each data set with move-split-merge and with time warp edits.
 ERRORS = {
     "ArrowHead": (0.1943, 0.2057),
     "Beef": (0.5333, 0.4000),

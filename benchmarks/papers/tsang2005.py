@@ -65,7 +65,7 @@ def _size(quick):
     solves = []
     gaps = []
     for n in sizes:
-        model, _ = _fit(n, 1000.0, 3 / 16)  # gamma: one over the mean squared distance
+        model, _ = _fit(n, 1000.0, 3 / 16)  # gamma is one over the mean squared distance
         cores.append(len(model.core_indices_))
         solves.append(model.n_iter_)
         gaps.append(model.dual_gap_)
@@ -91,7 +91,7 @@ def _size(quick):
             told[1],
             holds=max(solves) <= 1.1 * min(solves),
         ),
-        # price of eps: a ball this close says little about the margin problem
+        # a ball this close says little about the margin problem
         value(
             setting,
             "relative duality gap",
@@ -112,7 +112,7 @@ def _original(quick):
 
     setting = f"checkerboard, n = 10 000, C = 50, gamma = 4, {len(runs)} draws"
     return [
-        # figures of the authors' library
+        # compare with the figures of the authors' library
         value(
             setting,
             "support vectors, mean",

@@ -51,7 +51,7 @@ def _tutorial():
 
 
 def _three_sines(n):
-    # a chaotic series: use the order of operations of the tutorial
+    # the series is chaotic, so use the same order of operations as the tutorial
     t = np.linspace(0, 1, n, endpoint=False)
     return sum(np.sin(2 * np.pi * periods * t) for periods in (5, 11, 13))
 

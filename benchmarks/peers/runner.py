@@ -106,7 +106,7 @@ def run_case(
 
         _rounds(case, table, data, label, rounds, budget, say)
 
-        # memory, after all timing
+        # measure memory after all times
         if measure and case.memory_unit:
             unit = case.memory_unit[1](data)
             for row in table.values():
@@ -198,7 +198,7 @@ def _rounds(case, table, data, label, rounds, budget, say):
                 row.message = error
                 continue
 
-            # the quality of the first result
+            # keep the quality of the first result
             row.seconds.append(seconds)
             if len(row.seconds) == 1:
                 try:

@@ -145,7 +145,8 @@ def test_method_and_baseline_win_on_their_problems(compare):
     assert winner_in(text, "Weak") == "PCA"
     assert winner_in(text, "Equal") == "equal"
     assert "Uncompared" not in text
-    assert "unequal budget" not in text  # as many candidates, though they are all the same
+    # both have the same number of candidates, although all candidates are the same
+    assert "unequal budget" not in text
     assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "equal"]
     assert "<b>PCA wins.</b>" in page
     assert "<b>Equal within 0.01.</b>" in page
@@ -158,7 +159,7 @@ def test_page_is_well_formed_and_needs_no_other_file(compare):
     root = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
     (picture,) = root.iter("img")
     assert picture.get("src").startswith("data:image/webp;base64,")
-    assert len(page) < 100_000  # a page of a hundred rows is to stay below 3 MB
+    assert len(page) < 100_000  # a page of a hundred rows should stay below 3 MB
     assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2 * QUICK.n_outer
     assert not list(root.iter("link"))
     (script,) = root.iter("script")
@@ -174,7 +175,8 @@ def test_results_contain_every_fold(compare):
     _, text, _, results = compare(Strong)
     method, baseline = results["rows"][0]["contenders"]
     assert (method["name"], baseline["name"]) == ("Strong", "PCA")
-    assert method["grid"] == {"n_components": [2, 20]}  # the quick run takes two in the middle
+    # the quick run takes the two values in the middle
+    assert method["grid"] == {"n_components": [2, 20]}
     assert method["params"] == {"random_state": 0}
     assert len(method["folds"]) == len(baseline["folds"]) == QUICK.n_outer
     assert all(fold["best_params"] == {"n_components": 20} for fold in method["folds"])
@@ -230,7 +232,7 @@ def _with_plot(problem, plot):
 
 def test_warnings_are_counted_not_shown(compare):
     status, text, page, results = compare(Noisy)
-    # on every outer fold: one candidate on the inner folds, and the refit
+    # each outer fold fits one candidate on the inner folds, and the refit
     count = QUICK.n_outer * (QUICK.n_inner + 1)  # the warm-up does not count
     assert status == 0
     assert f"Noisy on digits: Noisy: {count} x ConvergenceWarning" in text
@@ -335,10 +337,11 @@ def test_winner_by_the_corrected_interval():
         ([0.9, 0.91, 0.92], [0.5, 0.52, 0.51], "method"),
         ([0.5, 0.52, 0.51], [0.9, 0.91, 0.92], "baseline"),
         ([0.9, 0.8, 0.7], [0.9, 0.8, 0.7], "equal"),
-        ([0.905, 0.805, 0.705], [0.9, 0.8, 0.7], "equal"),  # decided, and nobody would care
+        # the difference is decided but too small to matter
+        ([0.905, 0.805, 0.705], [0.9, 0.8, 0.7], "equal"),
         ([0.9, 0.5, 0.7], [0.8, 0.8, 0.4], "undecided"),
         ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], "method"),
-        ([0.9], [0.1], "undecided"),  # the noise is unknown from one fold
+        ([0.9], [0.1], "undecided"),  # the noise cannot be estimated from one fold
     ],
 )
 def test_winner(method, baseline, winner):
@@ -350,7 +353,7 @@ def test_winner(method, baseline, winner):
     [
         ([0.5, 0.51, 0.49], "method"),
         ([2.0, 2.1, 1.9], "baseline"),
-        ([1.1, 1.09, 1.1], "equal"),  # within a factor of 1.25
+        ([1.1, 1.09, 1.1], "equal"),  # times within a factor of 1.25 are equal
         ([0.3, 3.0, 1.0], "undecided"),
     ],
 )
@@ -374,11 +377,11 @@ def test_folds_are_drawn_again_if_the_problem_requests_it(monkeypatch):
         tested = np.concatenate([test for _, test in draw])
         assert_array_equal(np.sort(tested), np.arange(len(often.data.X)))
     firsts = {tuple(draw[0][1]) for draw in draws}
-    assert len(firsts) == 3  # another shuffle each time
+    assert len(firsts) == 3  # each repetition shuffles anew
 
 
 def test_repeated_folds_share_their_rows():
-    # the variance of the mean is that between folds times 1 / k + n_test / n_train
+    # the variance of the mean is the variance between folds times 1 / k + n_test / n_train
     scores = [1.0, 2.0, 3.0, 4.0, 5.0]
     once = filled_row(scores, [0.0] * 5)
     often = filled_row(scores * 3, [0.0] * 15)
@@ -392,11 +395,11 @@ def test_repeated_folds_share_their_rows():
     ("values", "best", "ends"),
     [
         ([1, 2, 3], [3, 3, 2], {"n_components": 3}),
-        ([1, 2, 3], [1, 3, 2], {}),  # no end in most of the folds
+        ([1, 2, 3], [1, 3, 2], {}),  # most folds do not choose an end of the grid
         ([1, 2, 3], [2, 2, 2], {}),
-        ([1, 2], [2, 2, 2], {}),  # no middle
-        (["a", "b", "c"], ["c", "c", "c"], {}),  # no order
-        ([1, 2, 3], [], {}),  # interrupted before the first fold
+        ([1, 2], [2, 2, 2], {}),  # the grid has no middle
+        (["a", "b", "c"], ["c", "c", "c"], {}),  # the values have no order
+        ([1, 2, 3], [], {}),  # the run was interrupted before the first fold
     ],
 )
 def test_best_value_at_the_end_of_a_grid_is_reported(values, best, ends):

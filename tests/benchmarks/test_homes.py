@@ -38,7 +38,8 @@ from tests.common.rules import ROOT
 
 RIVALS = ROOT / "benchmarks" / "compare" / "rivals"
 ALLOWED = {"sklearn", "numpy", "scipy", "itertools", "functools", "math", "re", "collections"}
-# limit of an attempt without its docstring; longer attempts only make it harder for the method
+# Maximum number of lines of an attempt, without its docstring. A larger limit only makes it harder
+# for the method.
 MOST_LINES = 17
 LONGEST_NAME = 56
 FIRST = next(iter(find_rivals("robust_pca")))
@@ -87,7 +88,7 @@ def test_verdict_rests_on_the_interval_of_the_difference(ours, theirs, winner):
     found = judge(PLAIN, rounds(*ours), others)
     assert (found.winner, found.rival) == (winner, "strong")
 
-    # errors instead of scores: the smaller the better
+    # use errors instead of scores: smaller is better
     errors = {name: rounds(*(1 - r.score for r in side)) for name, side in others.items()}
     turned = judge(
         replace(PLAIN, smaller=True), rounds(*(1 - score for score in ours)), errors
@@ -109,7 +110,7 @@ def test_time_counts_only_among_equal_scores():
     assert judge(home, quick_and_wrong, {"good": slow}).winner == "rival"
     assert judge(home, ours, {"wrong": quick_and_wrong}).winner == "method"
 
-    # worse in the mean, which the interval does not show: less time decides, more does not
+    # the mean is worse, but not clearly: a shorter time decides, a longer one does not
     wavering = [Result(score, 5.0) for score in (0.3, 0.9, 0.95)]
     assert judge(home, ours, {"wavering": wavering}).winner == "method"
     hasty = [result._replace(seconds=0.01) for result in wavering]
@@ -268,7 +269,7 @@ def test_home_is_reproducible_and_its_lines_run(home):
     assert_equal(vars(case.inputs), vars(again.inputs))
     assert not home.when.endswith(".")
 
-    # the lines of a page, on a copy of what contenders get
+    # run the lines of the page on a copy of what the contenders receive
     names = classes() | {"np": np} | copy.deepcopy(vars(case.inputs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -276,7 +277,7 @@ def test_home_is_reproducible_and_its_lines_run(home):
     assert 1 <= len(home.lines.splitlines()) <= 4
 
 
-# what other methods are put together with
+# Names of tools with which other methods are combined.
 TOOLS = {
     "kernel_algebra",
     "kernel_matrix_steps",

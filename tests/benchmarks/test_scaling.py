@@ -11,7 +11,7 @@ from skmoderndata.neural_network import RBFNetworkRegressor
 
 def test_chunks_of_a_memory_map_are_fit():
     found = scaling.run_stream(n=3000, chunk=700)
-    assert found["relative difference from fit on all rows"] < 1e-8  # float32 data
+    assert found["relative difference from fit on all rows"] < 1e-8  # the data are in float32
 
 
 def test_blocks_of_dask_tasks_are_fit():

@@ -89,11 +89,11 @@ def test_one_block_gives_the_same_bits():
     ids=str,
 )
 def test_parameters_mean_the_same(parameters):
-    X = access(2200)  # more rows than the sample of the annealing
+    X = access(2200)  # there are more rows than the annealing samples
     lengths = (700, 1, 299, 1200)
     lazy = model(**parameters).fit(in_dask(X, lengths))
-    # rows that two sets explain equally well go to the one or the other by rounding, and with it
-    # the counts from which the noise is estimated
+    # rounding assigns rows that two sets explain equally well, and this changes the counts from
+    # which the noise is estimated
     assert_same_model(lazy, model(**parameters).fit(X), rtol=1e-5)
 
 
@@ -115,13 +115,14 @@ def test_sparse_blocks():
 @pytest.mark.parametrize("kind", ["map", "HDF5"])
 def test_table_on_disk(kind, tmp_path, monkeypatch):
     X = access(5000).astype(float)
-    limit = 2000 * X[0].nbytes  # also of the rows that are drawn
+    limit = 2000 * X[0].nbytes  # the limit includes the sampled rows
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = model().fit(rows)
     here = model().fit(X)
-    assert_same_model(fitted, here, rtol=1e-5)  # rows that two sets explain equally well
+    # rounding assigns rows that two sets explain equally well
+    assert_same_model(fitted, here, rtol=1e-5)
     assert_array_equal(fitted.assignments_, here.assignments_)
 
 
@@ -289,7 +290,7 @@ def test_boolean_k_means_with_empty_clusters(init):
     clusters = BooleanKMeans(6, init=init, n_init=3, random_state=0)
     lazy = clone(clusters).fit(in_dask(X, (25, 1, 26)))
     assert_same_centers(lazy, clone(clusters).fit(X))
-    far = BooleanKMeans(3, init=np.ones((3, 20), bool))  # two of them get no row
+    far = BooleanKMeans(3, init=np.ones((3, 20), bool))  # two of the clusters get no row
     assert_same_centers(clone(far).fit(in_dask(X, (25, 1, 26))), clone(far).fit(X))
 
 

@@ -29,7 +29,8 @@ def test_greedy_search_agrees_with_plain_loops(bonus, penalty, seed):
         assert_array_equal(model.components_, U)
         greedy = bonus * (X & ~covered).sum() + penalty * (covered & ~X).sum()
         assert_allclose(model.costs_[0] * X.size, greedy, rtol=1e-12)
-        # the memberships of the search are not the best ones: these are taken afterwards
+        # the memberships of the search are not the best ones; the best ones are computed
+        # afterwards
         best = sum(oracle.best_set(row, U, bonus, penalty)[1] for row in X)
         explained = model.inverse_transform(model.assignments_)
         cost = bonus * (X & ~explained).sum() + penalty * (explained & ~X).sum()
@@ -189,7 +190,7 @@ def test_near_the_optimum_of_brute_force(seed):
         model = DiscreteBasis(k).fit(X)
         wrong = round(model.reconstruction_err_ * X.size)
         optimum = oracle.least_cost(X, k)
-        # a local optimum on pure noise: within a fifth of the optimum for the 20 seeds tried
+        # on pure noise, the local optimum is within a fifth of the optimum for the 20 seeds tried
         assert optimum <= wrong <= 1.2 * optimum + 1
 
 
@@ -255,11 +256,11 @@ def test_sources_are_found_under_noise_and_many_of_them(seed):
     )
     model = DiscreteBasis(8).fit(X)
     assert source_mismatch(sources, model.components_) == 0
-    # errors of the best set given the truth: rare rows are ambiguous
+    # count the errors of the best set given the true components: rare rows are ambiguous
     assert (
         boolean_reconstruction_error(clean, model.inverse_transform(model.transform(X))) < 0.01
     )
-    # local search in place of all sets beyond 13 components
+    # with more than 13 components, local search replaces the search over all sets
     many = DiscreteBasis(15).fit(X)
     assert many.reconstruction_err_ <= model.reconstruction_err_ + 0.002
 
@@ -308,7 +309,8 @@ def test_border_data():
         assert model.components_.shape == (4, X.shape[1])
         assert model.reconstruction_err_ == 0
         assert_array_equal(model.inverse_transform(model.transform(X)), X)
-    X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])  # empty row, empty columns
+    # the table has an empty row and empty columns
+    X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
     model = DiscreteBasis(3).fit(X)
     assert not model.assignments_[2].any()
     assert not model.components_[:, [0, 3]].any()

@@ -35,7 +35,7 @@ def test_no_exchange_lowers_the_cost(k, seed):
         assert_allclose(
             result.objective, total_cost(D, w, result.medoids), rtol=1e-12, atol=1e-12
         )
-        # all exchanges, by loops, from where it ended
+        # try all exchanges by loops, starting from the result
         medoids, cost = partition_around_medoids(D, w, result.medoids)
         assert medoids == sorted(result.medoids)
         assert_allclose(cost, result.objective, rtol=1e-12, atol=1e-12)
@@ -81,7 +81,7 @@ def test_a_start_stopped_early_shows_its_gain():
     full = KMedoids(6, init=start).fit(X)
     assert full.inertia_ <= early.inertia_
     assert full.swap_gain_ == 0
-    # the gain refers to the distances, not to the pass that stopped
+    # the gain is computed from the distances, not from the pass that stopped
     D = pairwise_distances(X)
     gain = best_swap_gain(D, np.ones(200), early.medoid_indices_)
     assert gain > 1e-3
@@ -229,7 +229,7 @@ def test_series_that_cannot_be_aligned_are_rejected():
 
 
 def test_all_pairs_of_starts_differ():
-    # numbers of samples, as a list or an array, in any order
+    # pass the numbers of the samples as a list or an array, in any order
     for init in itertools.permutations([0, 1, 2], 2):
         model = KMedoids(2, metric="precomputed", init=list(init)).fit(D3)
         assert model.inertia_ == 1

@@ -127,7 +127,7 @@ def test_bound_by_lanczos_is_valid_and_tight(seed):
     K -= K.mean(axis=1, keepdims=True)
     exact = np.linalg.eigvalsh(K)[:-4].sum()
     found = KernelKMeans(5, gamma=0.02, init="spectral", random_state=seed).fit(X)
-    # below the exact one by the residuals of Lanczos, at a tolerance of 1e-5
+    # the bound is below the exact one by the residuals of Lanczos, at a tolerance of 1e-5
     assert exact * (1 - 1e-3) <= found.relaxation_bound_ <= exact * (1 + 1e-10)
     assert found.relaxation_bound_ <= found.inertia_
 
@@ -215,7 +215,7 @@ def test_blocks_of_kernel_rows_change_nothing(seed):
     X = blobs(seed, n=150)
     settings = {"gamma": 0.05, "solver": "exact", "n_init": 2, "random_state": 0}
     stored = KernelKMeans(4, **settings).fit(X)
-    with config_context(working_memory=0.05):  # 52 kB, the matrix has 180 kB
+    with config_context(working_memory=0.05):  # this is 52 kB, and the matrix has 180 kB
         blocks = KernelKMeans(4, **settings).fit(X)
         assert KernelKMeans(4, n_init=1).fit(X).solver_ == "low_rank"
         assert_array_equal(blocks.predict(X), stored.labels_)

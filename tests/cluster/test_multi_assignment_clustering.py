@@ -99,7 +99,7 @@ def test_soft_counts_are_posterior_expectations(seed):
     q = np.exp(log_p / 2.5)
     q /= q.sum(axis=1, keepdims=True)
     counts = expectation(Data(X, None), model, 2.5)
-    # single precision
+    # expectations are in single precision
     assert_allclose(counts.ones, X.T @ q, rtol=1e-4, atol=1e-5)
     assert_allclose(counts.zeros, (~X).T @ q, rtol=1e-4, atol=1e-5)
     free = -2.5 * np.log(np.exp(log_p / 2.5).sum(axis=1)).sum()
@@ -112,7 +112,7 @@ def test_few_errors_as_brute_force_over_all_sources(seed):
     X = rng.uniform(size=(12, 4)) < 0.5
     model = MultiAssignmentClustering(2, noise=None, n_init=20, random_state=seed).fit(X)
     errors = (model.inverse_transform(model.assignments_) != X).sum()
-    # not convex: the best of twenty starts may miss the optimum by a bit
+    # the problem is not convex: the best of twenty starts may miss the optimum by a bit
     assert errors <= oracle.fewest_errors(X, 2) + 1
 
 
@@ -327,7 +327,7 @@ def test_scores_with_a_candidate_match_all_sets(seed):
     found = rows.totals(scores, pack_rows(union), base, pack_rows(candidates), bonus, penalty)
     assert_allclose(found, expected, rtol=1e-5)
 
-    # the compiled loop as plain Python
+    # run the compiled loop as plain Python
     words = pack_rows(union)
     plain = total_scores.py_func(
         rows.ones,
@@ -377,7 +377,7 @@ def test_warns_if_the_starts_disagree():
     ) as seen:
         model.fit(noise)
     assert seen[0].filename == __file__
-    # two starts are too few for a warning, and good sources give none
+    # two starts are too few for a warning, and good sources cause none
     MultiAssignmentClustering(4, n_init=2, random_state=0).fit(noise)
     for flips in (0.0, 0.1):
         MultiAssignmentClustering(6, random_state=0).fit(
@@ -436,7 +436,7 @@ def test_rows_kept_of_a_stream_are_a_uniform_sample(monkeypatch):
         kept[index] += 1
     assert rows.n_seen == 400
     assert rows.rows(9).observed.all()
-    # 60 draws of a tenth: the mean of a quarter of the rows is within 5 standard errors
+    # in 60 draws of a tenth, the mean of a quarter of the rows is within 5 standard errors
     quarters = kept.reshape(4, 100).mean(axis=1)
     assert np.abs(quarters - 6).max() < 5 * np.sqrt(60 * 0.1 * 0.9 / 100)
 
@@ -484,7 +484,7 @@ def test_pruned_search_keeps_used_sets_and_their_neighbours(seed):
     ones, zeros = np.zeros((2, 2, len(sets)))
     used = rng.choice(len(sets), size=3, replace=False)
     ones[:, used[:2]] = 1.0
-    zeros[:, used[1:]] = 1.0  # the last one has rows of zeros only
+    zeros[:, used[1:]] = 1.0  # the last source has zeros only
     settings = Settings(5, 3, True, "mixture", [1.0], 1, 0.0, True, True)
     kept = {tuple(row) for row in active_sets(sets, Statistics(ones, zeros, 0.0), settings)}
     wanted = {tuple(row) for row in assignment_sets(5, 1)}
@@ -569,7 +569,8 @@ def test_order_of_rows_and_features_does_not_matter(seed):
     two = MultiAssignmentClustering(3, random_state=seed).fit(X[rows][:, features])
     assert source_mismatch(one.components_[:, features], two.components_) == 0
     assert assignment_error(one.assignments_[rows], two.assignments_) == 0
-    assert_allclose(two.log_likelihood_, one.log_likelihood_, rtol=1e-4)  # single precision
+    # expectations are in single precision
+    assert_allclose(two.log_likelihood_, one.log_likelihood_, rtol=1e-4)
 
 
 @pytest.mark.invariance
@@ -601,7 +602,7 @@ def test_ones_and_copies(seed):
     assert source_mismatch(one.components_, two.components_) == 0
     assert_allclose(
         two.log_likelihood_, 2 * one.log_likelihood_, rtol=1e-4
-    )  # single precision
+    )  # expectations are in single precision
 
 
 @pytest.mark.invariance
@@ -634,7 +635,8 @@ def test_probabilities_and_score(seed):
     assert proba.min() >= 0
     assert proba.max() <= 1
     assert ((proba > 0.5) == model.assignments_).mean() > 0.97
-    assert_allclose(model.score(X), model.log_likelihood_ / 200, rtol=1e-4)  # single precision
+    # expectations are in single precision
+    assert_allclose(model.score(X), model.log_likelihood_ / 200, rtol=1e-4)
     assert model.score(X) > model.score(~X)
 
 
@@ -763,7 +765,7 @@ def test_callbacks_are_reached_in_the_refit():
     schedule = model._schedule(30)
     n_temperatures = len(schedule) + sum(temperature <= 1 for temperature in schedule)
     assert watch.passes > n_temperatures + 10
-    # in the refits of the greedy and the cold start, and later
+    # stop in the refits of the greedy and the cold start, and later
     for at in (1, 3, watch.passes // 2 - 3):
         stop = StopAt(at)
         model.set_callbacks(stop).fit(X)
@@ -795,7 +797,7 @@ def test_memory_is_bounded_by_tables_and_blocks():
     model = MultiAssignmentClustering(
         5, max_assignments=2, n_init=1, start_temperature=0.5, max_iter=1, random_state=0
     )
-    clone(model).fit(X[:100])  # compile first
+    clone(model).fit(X[:100])  # compile the loops first
     tracemalloc.start()
     model.fit(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -812,5 +814,5 @@ def test_sources_of_a_sample_are_refitted_to_all_rows(monkeypatch, seed):
     )
     model = MultiAssignmentClustering(3, max_assignments=2, random_state=seed).fit(X)
     assert source_mismatch(sources, model.components_) == 0
-    assert abs(model.epsilon_ - 0.2) < 0.02  # estimated from 80,000 bits
+    assert abs(model.epsilon_ - 0.2) < 0.02  # the noise is estimated from 80,000 bits
     assert_allclose(model.log_likelihood_, 2000 * model.score(X), rtol=1e-6)

@@ -43,7 +43,7 @@ def test_a_pass_matches_plain_loops(width, seed):
     C = rng.normal(size=(13, 4))
     new, value = batch_pass(X, squared_norms(X), w, C, width)
     assert_allclose(value, oracle.objective(X, w, C, width), rtol=1e-9)
-    if width > 1:  # else the loops divide by next to nothing
+    if width > 1:  # otherwise the loops divide by nearly zero
         assert_allclose(new, oracle.batch_pass(X, w, C, width), rtol=1e-8)
     S = sparse.csr_array(np.where(X > 0, X, 0))
     assert_allclose(
@@ -58,7 +58,7 @@ def test_a_pass_matches_plain_loops(width, seed):
 def test_ranks_match_a_full_sort_with_ties_by_index(most, seed):
     rng = np.random.default_rng(seed)
     D = rng.uniform(size=(30, 20))
-    D[:, 7] = D[:, 2]  # ties
+    D[:, 7] = D[:, 2]  # create ties
     D[3] = 0
     expected = np.argsort(D, axis=1, kind="stable")[:, :most]
     assert_array_equal(rank_units(D.copy(), most), expected)
@@ -86,7 +86,7 @@ def test_online_steps_match_plain_loops(k, seed):
     given = {"widths": (5.0, 0.01), "rates": (0.5, 0.005)}
     found = online_neural_gas(X, order, np.ones(60), C, step=0, n_steps=200, **given)
     expected = oracle.online(X, order, C, 200, *given.values())
-    assert_allclose(found, expected, atol=1e-4)  # strengths below 1e-6 are left out
+    assert_allclose(found, expected, atol=1e-4)  # strengths below 1e-6 are omitted
     half = online_neural_gas(X, order[:100], np.ones(60), C, step=0, n_steps=200, **given)
     rest = online_neural_gas(X, order[100:], np.ones(60), half, step=100, n_steps=200, **given)
     assert_allclose(rest, found, atol=1e-12)
@@ -98,7 +98,8 @@ def test_sparse_coding_gas_matches_plain_loops(seed):
     X = rng.normal(size=(12, 6))
     D = rng.normal(size=(9, 6))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    given = {"widths": (20.0, 4.0), "rates": (0.1, 0.01)}  # so wide that all ranks count
+    # the range is so wide that all ranks count
+    given = {"widths": (20.0, 4.0), "rates": (0.1, 0.01)}
     found = sparse_coding_gas(
         X, D, n_nonzero=3, n_steps=24, rng=np.random.RandomState(seed), **given
     )
@@ -230,14 +231,14 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
     shuffled = NeuralGas(**given).fit(X[np.random.default_rng(seed).permutation(len(X))])
     assert_allclose(shuffled.cluster_centers_, model.cluster_centers_, atol=1e-9)
 
-    # weights as repetition
+    # weights are equivalent to repetition
     w = np.random.default_rng(seed).integers(0, 3, len(X))
     weighted = NeuralGas(**given).fit(X, sample_weight=w)
     repeated = NeuralGas(**given).fit(np.repeat(X, w, axis=0))
     assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-9)
     assert_allclose(weighted.inertia_, repeated.inertia_)
 
-    # sparse input
+    # compare with sparse input
     start = model.cluster_centers_ + 0.1
     given = {"n_clusters": 5, "init": start, "max_iter": 30}
     dense = NeuralGas(**given).fit(X)
@@ -250,7 +251,8 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
     single = NeuralGas(**given).fit(X.astype(np.float32))
     assert single.cluster_centers_.dtype == np.float32
     assert single.transform(X.astype(np.float32)).dtype == np.float32
-    assert_allclose(single.inertia_, dense.inertia_, rtol=1e-3)  # single precision
+    # compare with single precision
+    assert_allclose(single.inertia_, dense.inertia_, rtol=1e-3)
 
 
 @pytest.mark.invariance
@@ -276,7 +278,7 @@ def test_edge_cases(seed):
     with pytest.warns(ConvergenceWarning, match="only 1 distinct samples"):
         same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
     assert_allclose(same.cluster_centers_, 1)
-    # far units that no sample comes near to stay where they are when the range is small
+    # if the range is small, far units that no sample comes near do not move
     far = np.concatenate([X[:2], np.full((1, 3), 1e3)])
     dead = NeuralGas(3, init=far, neighborhood=0.02, polish=False).fit(X)
     assert_array_equal(dead.cluster_centers_[2], far[2])
@@ -431,7 +433,7 @@ def test_repeated_entries_of_a_sparse_array_are_summed(seed):
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
     model = NeuralGas(**given).fit(X)
     other = NeuralGas(**given).fit(repeated)
-    assert repeated.nnz == 2 * X.nnz  # as it was given
+    assert repeated.nnz == 2 * X.nnz  # the input is unchanged
     assert_allclose(other.inertia_, model.inertia_)
     assert_allclose(other.transform(repeated), model.transform(X), atol=1e-12)
     assert_allclose(model.score(repeated), -model.inertia_)
@@ -478,7 +480,7 @@ def test_callbacks_see_all_passes_and_can_stop_all_starts(algorithm, n_jobs, see
     assert_array_equal(plain.cluster_centers_, model.cluster_centers_)
     stop = Watch(at=2)
     stopped = NeuralGas(**given).set_callbacks(stop).fit(X)
-    assert stop.passes <= 1 + n_jobs  # each of those that run ends its pass
+    assert stop.passes <= 1 + n_jobs  # each running start completes its pass
     assert stopped.n_iter_ <= 2
     assert stopped.n_steps_ == (stopped.n_iter_ * len(X) if algorithm == "online" else 0)
     assert np.isfinite(stopped.cluster_centers_).all()

@@ -25,7 +25,8 @@ def test_factors_match_the_svd(shape, seed):
         for data in (X, sparse.csr_array(X)):
             A, B, values = _balanced_factors(data, k)
             assert_allclose(values, s[:k], rtol=1e-6, atol=1e-6)
-            # a product, so that signs do not matter; tolerance of roots of eigenvalues
+            # compare products, so that signs do not matter; the tolerance allows for roots of
+            # eigenvalues
             assert_allclose(A @ B, (U[:, :k] * s[:k]) @ Vt[:k], atol=1e-6)
             assert (B.sum(axis=1) >= 0).all()
 
@@ -94,7 +95,7 @@ def test_disjoint_sources_of_different_weight_are_found(seed):
 def test_sparse_rows_and_features_in_any_order(seed):
     rng = np.random.default_rng(seed)
     X = make_boolean_sources(200, 40, 4, noise=0.3, random_state=seed)[0]
-    X[:60] |= X[0]  # singular values far apart
+    X[:60] |= X[0]  # make the singular values differ widely
     model = RoundedSVD(3).fit(X)
     same = RoundedSVD(3).fit(sparse.csr_matrix(X.astype(float)))
     assert_array_equal(same.components_, model.components_)
@@ -113,7 +114,8 @@ def test_border_data():
         assert model.components_.shape == (4, X.shape[1])
         assert model.reconstruction_err_ == 0
         assert_array_equal(model.inverse_transform(model.transform(X)), X)
-    X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])  # rank 1, empty row and columns
+    # the table has rank 1, an empty row and empty columns
+    X = np.array([[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
     model = RoundedSVD(3).fit(X)
     assert_array_equal(model.components_, [[0, 1, 1, 0], [0] * 4, [0] * 4])
     assert_allclose(model.singular_values_, [2, 0, 0], atol=1e-12)

@@ -84,7 +84,7 @@ def test_gradient_of_the_soft_average_vanishes(seed):
     X, _ = bumps(seed, n=5)
     center = soft_dtw_barycenter(X, gamma=0.1, max_iter=2000, tol=1e-15)
     slopes = [soft_dtw(center, x, 0.1, gradient=True)[1] for x in X]
-    # L-BFGS ends where the objective no longer falls in double precision
+    # L-BFGS stops when the objective no longer falls in double precision
     assert np.abs(np.sum(slopes, axis=0)).max() < 1e-4
     assert center.shape == (len(X[0]), 1) or center.shape[1] == 1
 
@@ -110,7 +110,7 @@ def test_euclidean_metric_is_scikit_learns(seed):
     X = np.stack(bumps(seed, ragged=False)[0])
     model = TimeSeriesKMeans(3, metric="euclidean", n_init=8, random_state=seed).fit(X)
     theirs = KMeans(3, n_init=20, random_state=seed).fit(X)
-    assert model.inertia_ <= theirs.inertia_ * (1 + 1e-3)  # both end in local minima
+    assert model.inertia_ <= theirs.inertia_ * (1 + 1e-3)  # both results are local minima
     centers = np.stack([c[:, 0] for c in model.cluster_centers_])
     for c in range(3):
         assert_allclose(centers[c], X[model.labels_ == c].mean(axis=0), atol=1e-12)
@@ -146,7 +146,7 @@ def test_a_radius_does_not_sort_series_by_length(slanted, seed):
     if slanted:
         assert adjusted_rand_score(y, model.fit_predict(X)) == 1.0
         assert adjusted_rand_score(y, model.predict(X[::-1])[::-1]) == 1.0
-    else:  # each cluster has the series of one length
+    else:  # each cluster contains the series of one length
         assert adjusted_rand_score(lengths, model.fit_predict(X)) == 1.0
 
 
@@ -232,7 +232,7 @@ def test_no_cluster_stays_empty():
         assert model.inertia_ == 0
         assert sorted(np.bincount(model.labels_)) == [1, 1, 3]
     with pytest.warns(ConvergenceWarning, match=r"clusters found \(3\) is smaller than"):
-        model = TimeSeriesKMeans(4, random_state=0).fit(X)  # three distinct series
+        model = TimeSeriesKMeans(4, random_state=0).fit(X)  # there are three distinct series
     assert model.inertia_ == 0
     assert_array_equal(model.labels_, model.predict(X))
     assert len(set(model.labels_)) == 3

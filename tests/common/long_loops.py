@@ -44,8 +44,8 @@ from skmoderndata.metrics import (
 )
 from skmoderndata.neighbors import DTWNeighborsClassifier
 
-DELAY = 0.5  # seconds of a call before the interrupt
-GIVE_UP = 20.0  # seconds until a process that does not hear it ends
+DELAY = 0.5  # Number of seconds of a call before the interrupt.
+GIVE_UP = 20.0  # Number of seconds after which a process that ignores the interrupt ends.
 
 RNG = np.random.default_rng(0)
 LETTERS = "acgt"
@@ -117,7 +117,7 @@ def pair(function, samples, n, **options):
 
 PAIRS = PairHMM(np.full((4, 4), 0.02) + 0.17 * np.eye(4), [0.25] * 4, symbols=LETTERS)
 
-# what takes a number and returns a call; a number for which the call takes many seconds
+# Functions that return a call of the given size, and a size at which the call takes many seconds.
 ROUTES = {
     "GapWeighted": (lambda n: of(GapWeighted(3, 0.5), strings, n), 60_000),
     "GapWeighted of many letters": (
@@ -161,7 +161,7 @@ def unheard(call):
     sent = []
 
     def send():
-        with global_compiler_lock:  # callbacks of the compiler swallow what they raise
+        with global_compiler_lock:  # the compiler discards errors that its callbacks raise
             faulthandler.dump_traceback_later(GIVE_UP, exit=True)
             sent.append(time.process_time())
             os.kill(os.getpid(), signal.SIGINT)
@@ -183,7 +183,7 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for line in sys.stdin:
         build, size = ROUTES[line.strip()]
-        build(12)()  # compiled before
+        build(12)()  # compile the loop before the interrupt
         sys.stdout.write(f"{unheard(build(size))}\n")
         sys.stdout.flush()
 

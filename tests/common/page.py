@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_RUN = 25
-# limits of a function: only ever lowered
+# Limits of a function; they are only ever lowered.
 MOST_STATEMENTS = 60
 MOST_BRANCHES = 28
 MOST_NAMES = 34
@@ -41,13 +41,13 @@ class Lines(NamedTuple):
     code: set[int]
     docstrings: set[int]
     comments: set[int]
-    statements: set[int]  # last lines of statements
+    statements: set[int]  # last line of each statement
     tokens: Counter[int]  # numbers of tokens
 
 
 # Tokens at both ends of an f-string; before Python 3.12 it is a single token.
 F_STRING = tuple(getattr(tokenize, name, None) for name in ("FSTRING_START", "FSTRING_END"))
-# Number of files that are kept parsed: the rules read one file after the other.
+# Number of parsed files that are kept in memory: the rules read one file after another.
 KEPT = 8
 
 
@@ -198,7 +198,7 @@ class Page(NamedTuple):
     """How the functions of many files look."""
 
     tokens_per_statement: float
-    without_blank_line: float  # per cent of the functions of 20 and more lines
+    without_blank_line: float  # percentage of the functions of at least 20 lines
     without_heading: float
     comments: float  # per 100 lines of code
 

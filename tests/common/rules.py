@@ -24,7 +24,7 @@ EVIDENCE = ("oracle", "certificate", "recovery", "paper", "invariance", "edge")
 COMPARISONS = ("allclose", "array_equal", "isclose", "array_equiv", "approx")
 LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
-# who may import whom, from the bottom up
+# Folders that each folder may import from, from the bottom up.
 LAYERS = (
     ("_version", "exceptions"),
     ("_solvers",),
@@ -33,21 +33,21 @@ LAYERS = (
     ("kernels", "datasets"),
     ("_kernelized", "_guide"),
 )
-# the files that import private names of scikit-learn for all others
+# Files that import private names of scikit-learn for all other files.
 PRIVATE_SKLEARN = (
     "skmoderndata/_estimator/compat.py",
     "skmoderndata/_solvers/common/arrays.py",
 )
-# inside `_solvers`: which folders a folder may import from, itself and `common` aside
+# Folders of `_solvers` that each of its folders may import from, besides itself and `common`.
 FLOORS = {
     "common": (),
     "codes": (),
     "dictionaries": ("codes",),
     "recovery": ("codes", "dictionaries"),
 }
-# inside `kernels`: which wings a wing may import from, itself and `_base` aside
+# Folders of `kernels` that each of its folders may import from, besides itself and `_base`.
 WINGS = {"_generative": ("_strings",)}
-MOST_FILES_IN_FOLDER = 12  # in `kernels` and in the private folders
+MOST_FILES_IN_FOLDER = 12  # Maximum number of files in `kernels` and in each private folder.
 
 
 def layer_of(module):
@@ -208,7 +208,8 @@ def _breaks(body):
                 yield from _breaks(handler.body)
 
 
-# quantities compared with a tolerance, by the last word of the name or the word before "sq"
+# Quantities that are compared with a tolerance, by the last word of the name or the word before
+# "sq".
 STOPPING_WORDS = ("gap", "gaps", "residual", "residuals", "violation", "violations", "missed")
 
 
@@ -427,8 +428,9 @@ def figures_of_other_blocks(source):
     return broken
 
 
-MOST_LINES = 59  # in the body of a function
-# loops of pursuits, in which every call costs (a tenth to a third of the time with short codes)
+MOST_LINES = 59  # Maximum number of lines in the body of a function.
+# Maximum number of lines of pursuit loops, in which calls would take a tenth to a third of the
+# time if codes are short.
 WHOLE_LOOPS = {"_omp": 125, "homotopy": 115}
 MOST_ARGUMENTS = 12
 MOST_IN_FILE = 600
@@ -477,7 +479,7 @@ def fast_math(source):
     ]
 
 
-# What each field of a result is called, and other words for it.
+# Name of each field of a result, and synonyms that are not used.
 SYNONYMS = {
     "objective": {"value", "objective_value", "fun"},
     "gap": {"dual_gap", "duality_gap", "relative_gap"},
@@ -630,7 +632,7 @@ def missing_sections(cls):
     doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
     wanted = set(SECTIONS)
     if isinstance(cls._card, KernelCard) or "__sklearn_is_fitted__" in vars(cls):
-        wanted.discard("Attributes")  # nothing is learnt
+        wanted.discard("Attributes")  # the class learns nothing
     if not inspect.signature(cls).parameters:
         wanted.discard("Parameters")
     return [f"no section {name}" for name in SECTIONS if name in wanted and not doc[name]]

@@ -10,7 +10,7 @@ from sklearn.datasets import make_swiss_roll
 from skmoderndata import all_estimators
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# above the limits of all classes for the exact route
+# Number of samples above the limits of the exact solvers of all classes.
 N_SAMPLES = 3010
 
 
@@ -39,7 +39,7 @@ def fit(cls, X, **settings):
     if "n_neighbors" in cls._parameter_constraints:
         settings["n_neighbors"] = 5
     second = X[:, ::-1] ** 2 if cls.__name__ == "KernelCCA" else y
-    # the matrix of N_SAMPLES rows is too large for the routes that go by memory
+    # the matrix of N_SAMPLES rows is too large for solvers that are chosen by memory
     with sklearn.config_context(working_memory=16):
         return cls(**settings).fit(X, second)
 

@@ -45,7 +45,7 @@ dask = pytest.importorskip("dask")
 
 LENGTHS = (17, 1, 0, 22)
 
-# names of all methods with an answer for each row
+# Names of all methods that return a result for each row.
 ROW_METHODS = sorted(
     {
         name
@@ -77,7 +77,7 @@ def independent(estimator):
     return estimator._card.rows == "independent"
 
 
-# the first instance of each class
+# The first instance of each class.
 FIRST_OF_ALL = list({type(one): one for one in reversed(INSTANCES)}.values())
 FIRST = [one for one in FIRST_OF_ALL if independent(one)]
 
@@ -103,7 +103,7 @@ def assert_same_rows(one, other, name):
     assert one.shape == other.shape, name
     if other.dtype.kind not in "fc":
         assert_array_equal(one, other, err_msg=name)
-    else:  # products of other numbers of rows round otherwise
+    else:  # products of different numbers of rows are rounded differently
         single = other.dtype == np.float32
         atol = (1e-4 if single else 1e-8) * np.abs(other).max(initial=0.0)
         assert_allclose(one, other, rtol=0, atol=atol, err_msg=name)
@@ -120,7 +120,7 @@ def test_rows_of_a_dask_array_are_predicted_lazily(estimator, lazy_only):
         expected = getattr(model, name)(rows)
         answer = getattr(model, name)(in_dask(rows))
 
-        # several answers, one for each array
+        # the method returns several results, one for each array
         pairs = [(answer, expected)]
         if isinstance(expected, tuple):
             pairs = list(zip(answer, expected, strict=True))
@@ -182,7 +182,7 @@ def test_fit_accepts_a_dask_array_or_names_the_remedy(estimator, lazy_only):
             assert "partial_fit" in str(error.value)
 
 
-# first parameters that are tables, and the methods that pass them on to decorated methods
+# Names of first parameters that are tables.
 TABLES = ("X", "Z", "T", "codes")
 PASS_ON = {"fit_transform", "fit_predict"}
 
@@ -192,14 +192,14 @@ def test_each_method_states_what_it_does_with_a_table_in_blocks(cls):
     silent = []
     for name in dir(cls):
         method = inspect.getattr_static(cls, name)
-        function = getattr(method, "fn", method)  # below `available_if`
+        function = getattr(method, "fn", method)  # unwrap `available_if`
         if name.startswith("_") or not inspect.isfunction(function):
             continue
         arguments = list(inspect.signature(function).parameters)
         with_table = len(arguments) > 1 and arguments[1] in TABLES
         if with_table and not hasattr(function, "_table") and name not in PASS_ON:
             silent.append(name)
-    # scores of scikit-learn's mixins are computed from the answers of `predict`
+    # scikit-learn's mixins compute scores from the result of `predict`
     own_score = inspect.getattr_static(cls, "score", None)
     if getattr(own_score, "__module__", "") == "sklearn.base":
         silent.remove("score")
@@ -317,7 +317,7 @@ def test_data_frames_keep_their_names(lazy_only):
         rows = dataframe.from_pandas(X, npartitions=3)
         other = dataframe.from_pandas(X[list("bacdef")], npartitions=3)
     with warnings.catch_warnings():
-        # the labels are close to the boundary: how many passes separate them depends on rounding
+        # the labels are close to the boundary, so rounding decides how many passes separate them
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KernelPerceptron().fit(X, y)
     with warnings.catch_warnings():

@@ -78,8 +78,8 @@ def test_dask_matches_the_serial_result():
                 assert_same(serial, model, X, X, rtol=1e-12)
 
 
-# components are atoms, which may outnumber samples and features, or the largest rank that the
-# method may choose
+# Classes whose components may outnumber samples and features, because they are atoms, or the
+# largest rank that the method may choose.
 NO_LIMIT = {
     *("ConvexNMF", "DictionaryClassifier", "DictionaryDenoiser", "DictionaryInpainter"),
     *("FeatureSignDictionaryLearning", "KSVD", "ProbabilisticLSA", "SemiNMF", "Sparsenet"),
@@ -153,7 +153,7 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     matrices |= {"untidy": untidy(holed(), n_zeros), "matrix": sparse.csr_matrix(stored)}
     matrices |= {"read-only": stored.copy(), "read-only untidy": untidy(holed(), n_zeros)}
 
-    # each is as it was, and gives the answer of dense input
+    # each matrix is unchanged and gives the same result as dense input
     for name, X in matrices.items():
         for value in arrays_of(X).values():
             value.flags.writeable = "read-only" not in name
@@ -243,7 +243,7 @@ def test_kernel_values_beyond_the_limits_are_rejected(estimator, kind):
 
 @each_instance
 @pytest.mark.parametrize("scale", [1e90, 1e-90, 1e8, 1e-8])
-@pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
+@pytest.mark.filterwarnings("ignore")  # a warning is acceptable here
 def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
     """A clear ValueError, or finite numbers if the numbers for the unscaled data are finite."""
     X = form(estimator, sample() * scale)
@@ -269,7 +269,7 @@ def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
 WEIGHTED = [
     one for one in INSTANCES if "sample_weight" in inspect.signature(one.fit).parameters
 ]
-# where the scale of the weights is part of the problem, and why
+# Reasons why the scale of the weights matters, by class.
 ABSOLUTE = {
     "CoreVectorMachine": "weights multiply C",
     "CoreVectorRanker": "weights multiply C",
@@ -300,7 +300,8 @@ def fitted_with_weights(estimator, X, weights):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
-@pytest.mark.filterwarnings("ignore:No features were selected")  # with next to no weight
+# this concerns samples of almost no weight
+@pytest.mark.filterwarnings("ignore:No features were selected")
 def test_common_scale_of_weights_does_not_change_the_result(estimator, scale):
     """Where weights are relative; else a clear ValueError, or finite numbers."""
     X = form(estimator, sample())
@@ -313,7 +314,8 @@ def test_common_scale_of_weights_does_not_change_the_result(estimator, scale):
         message = str(error)
     if type(estimator).__name__ not in ABSOLUTE:
         assert message is None
-        assert_same(expected, model, X, X, rtol=1e-6)  # iterations end elsewhere by rounding
+        # rounding changes where the iterations stop
+        assert_same(expected, model, X, X, rtol=1e-6)
     elif model is None:
         assert len(message) > 20
     else:
@@ -347,5 +349,5 @@ def test_balanced_classes_have_equal_sums_of_weights(estimator, n_ignored):
     assert_same(
         plain.fit(X, y, sample_weight=weights * (0.5 / share)[y]),
         balanced.fit(X, y, sample_weight=weights),
-        X, X, rtol=1e-6,  # iterations end elsewhere by rounding
+        X, X, rtol=1e-6,  # rounding changes where the iterations stop
     )  # fmt: skip

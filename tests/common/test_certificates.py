@@ -114,7 +114,7 @@ def nu_svor(s, linear=False, **params):
     loss = np.maximum(f[below] - b[RANKS[below]] + margin, 0).sum()
     loss += np.maximum(b[RANKS[above] - 1] + margin - f[above], 0).sum()
     value = loss / (0.4 * (below.sum() + above.sum())) - margin
-    # the unit is the magnitude of the bound where that is larger: gap = (value + unit) / unit
+    # the unit is the magnitude of the bound if that is larger: gap = (value + unit) / unit
     unit = value / (model.dual_gap_ - 1) if model.dual_gap_ != 1 else 0.0
     return Reached(model, value, max(margin, unit))
 
@@ -144,7 +144,7 @@ def adatron_regressor(s, linear=False, **params):
 def core_vector_machine(s, linear=False, **params):
     data = samples(s, linear)
     C = 1.0 / data.factor
-    # the constant feature has the scale of the others
+    # the constant feature has the same scale as the other features
     params = {"intercept_scaling": float(np.sqrt(data.factor)), "random_state": 0, **params}
     model = sk.CoreVectorMachine(C, kernel=data.kernel, **params).fit(data.given, LABELS)
     f, norm = function(model, data.K)
@@ -154,7 +154,7 @@ def core_vector_machine(s, linear=False, **params):
 
 
 def core_vector_regressor(s, **params):
-    # the constant feature is 1, so that it is K + 1 that is multiplied
+    # the constant feature is 1, so K + 1 is multiplied
     C = 1.0 / s
     G = s * (K + 1) - 1
     params = {"tube_distance": 0.1, "random_state": 0, **params}
@@ -171,7 +171,7 @@ def core_vector_regressor(s, **params):
 
 def core_vector_outlier_detector(s, linear=False, **params):
     data = samples(s, linear)
-    if linear:  # away from the origin
+    if linear:  # move the data away from the origin
         rows = s * (X + np.array([9.0, 0.0, 0.0, 0.0]))
         data = data._replace(given=rows, K=rows @ rows.T)
     params = {"slack": 0.2, "random_state": 0, **params}
@@ -179,7 +179,7 @@ def core_vector_outlier_detector(s, linear=False, **params):
     f, norm = function(model, data.K)
     slack = np.maximum(model.rho_ - f, 0)
     value = norm / 2 - model.rho_ + model.cost_ / 2 * slack @ slack
-    # relative to the magnitude of the bound: gap = (value + unit) / unit
+    # the gap is relative to the magnitude of the bound: gap = (value + unit) / unit
     return Reached(model, value, value / (model.dual_gap_ - 1))
 
 
@@ -341,7 +341,8 @@ class Row(NamedTuple):
 
 TIGHT = {"tol": 1e-9}
 EARLY = ({"max_iter": 1}, {"max_iter": 10}, {"tol": 0.3})
-CORE = ({"max_core": 4}, {"max_core": 12})  # few samples are solved whole otherwise
+# Limits of the core set; without them, few samples are solved at once.
+CORE = ({"max_core": 4}, {"max_core": 12})
 PASSES = {"tol": 1e-8, "max_iter": 10**5}
 FISTA = {"transform_algorithm": "fista", "transform_max_iter": 1}
 SQUARED = {"loss": "squared_hinge"}
@@ -358,7 +359,7 @@ ROWS = {
     ),
     "KernelAdatronRegressor": Row(adatron_regressor, -1, PASSES, EARLY),
     "CoreVectorMachine": Row(core_vector_machine, -1, TIGHT, CORE),
-    # at 1e-9 the matrix s (K + 1) - 1 itself has seven digits
+    # at 1e-9, the matrix s (K + 1) - 1 itself has only seven correct digits
     "CoreVectorRegressor": Row(core_vector_regressor, -1, TIGHT, CORE, scales=(1e-5, 1e9)),
     "CoreVectorOutlierDetector": Row(core_vector_outlier_detector, 1, TIGHT, CORE),
     "CoreVectorRanker": Row(core_vector_ranker, -1, TIGHT, EARLY + CORE),
@@ -379,7 +380,7 @@ ROWS = {
     "NuclearNormImputer": Row(nuclear_norm_imputer, 2, {"tol": 1e-8}, EARLY),
     # the bound belongs to a relaxation and is not attained
     "RegularizedCCA": Row(regularized_cca, 0, {}, ({"max_iter": 1},), gap=1.0),
-    # nor has the penalty of KernelCCA, a fraction beside a variance, a unit that could be scaled
+    # the penalty of KernelCCA is a fraction of a variance and has no unit that could be scaled
     "KernelCCA": Row(kernel_cca, 0, {}, ({"max_iter": 1},), gap=1.0, scales=()),
     "MaximumVarianceUnfolding": Row(
         maximum_variance_unfolding, 2, {"tol": 1e-4}, EARLY, gap=1e-4, accuracy=2e-4
@@ -415,7 +416,7 @@ def test_every_certificate_is_tested():
     certified = {cls.__name__ for cls in all_estimators() if "\ndual_gap_ :" in getdoc(cls)}
     tried = {name.split(",")[0] for name in ROWS}
     assert certified - tried == WITHOUT_ROW
-    assert tried - certified == {"SparseCoder"}  # its codes are certified one by one
+    assert tried - certified == {"SparseCoder"}  # SparseCoder certifies its codes one by one
 
 
 @cache
@@ -454,7 +455,7 @@ def test_early(name):
 
 # linear kernels far from the origin ----------------------------------------------------------
 
-FAR = 2.0**30  # exact for rows of few digits
+FAR = 2.0**30  # Size of the shift, which is exact for rows of few digits.
 ROWS_OF_FEW_DIGITS = np.round(X * 2.0**20) / 2.0**20
 
 
@@ -494,7 +495,7 @@ def test_free_offset_centres_linear_kernels(model, y):
     expected, _ = scores_of(model.fit(near, y), near)
     labels = model.predict(near)
     found, by_attributes = scores_of(model.fit(far, y), far)
-    # values are rounded where they pass the origin, by 2e-16 of 1e9 times the weights
+    # near the origin, values are rounded by 2e-16 of 1e9 times the weights
     assert_allclose(found, expected, atol=1e-5)
     assert_allclose(by_attributes, found, atol=1e-5)
     if isinstance(model, (sk.svm.L2SVC, sk.ranking.NuSVOR)):
@@ -510,7 +511,7 @@ def test_column_of_time_stamps():
     exact = sk.svm.L2SVR(kernel="linear", epsilon=0.0)
     expected = exact.fit(near, SCORE).predict(near)
     assert_allclose(exact.fit(far, SCORE).predict(far), expected, atol=1e-5)
-    # two columns of such unlike scales take pairs of weights more steps than anybody waits for
+    # with two columns of such different scales, pairwise steps would take far too long
     stopped = sk.svm.L2SVR(kernel="linear", max_iter=10_000)
     with pytest.warns(ConvergenceWarning, match="StandardScaler"):
         stopped.fit(far, SCORE)

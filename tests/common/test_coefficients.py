@@ -34,7 +34,7 @@ from tests.common.instances import (
     target,
 )
 
-BY_NAME = {  # the first instance of each class whose kernel is a name
+BY_NAME = {  # The first instance of each class whose kernel is a name.
     type(one): one
     for one in reversed(INSTANCES)
     if isinstance(one.get_params().get("kernel"), str)
@@ -46,7 +46,7 @@ PREDICTORS = {
     and not one.__sklearn_tags__().input_tags.pairwise
 }
 
-PLANTED = [1, 4, 9]  # the features that decide
+PLANTED = [1, 4, 9]  # Features that determine the target.
 WITH_COEF = [
     *(BasisPursuit, BridgeRegression, CoreVectorMachine, GroupLasso, L2SVC, L2SVR),
     *(GroupLassoClassifier, GroupLassoCV),
@@ -84,7 +84,7 @@ def test_selectors_use_coefficients_of_features_or_raise(cls, selector):
     """Never coefficients of hidden units, however many there are."""
     X = sample()
     estimator = clone(PREDICTORS[cls])
-    for name in ("n_hidden", "n_centers"):  # as many units as features
+    for name in ("n_hidden", "n_centers"):  # use as many units as features
         if name in estimator.get_params():
             estimator.set_params(**{name: X.shape[1]})
     has_coef = hasattr(fitted_to_the_sample(PREDICTORS[cls]), "coef_")

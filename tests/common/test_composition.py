@@ -35,15 +35,16 @@ from tests.common.parameter_sets import parameter_sets
 
 TRAIN = slice(0, 120)
 TEST = slice(120, None)
-ORDINAL = (KernelPRank, NuSVOR)  # classes are ranks
-BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)  # long vectors
+ORDINAL = (KernelPRank, NuSVOR)  # Classifiers whose classes are ranks.
+# Classifiers that ignore the norms of samples; they get long vectors.
+BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)
 GAUSSIAN_PROCESSES = (BayesianCommitteeMachine, SparseGaussianProcessRegressor)
 
 INSTANCES = [
     cls(**parameters)
     for cls in all_estimators()
     for parameters in parameter_sets(cls)[: None if tier.FULL else 1]
-    # wrappers cut the rows of a kernel matrix only
+    # wrappers cut only the rows of a kernel matrix
     if parameters.get("kernel") != "precomputed"
 ]
 REGRESSORS = [one for one in INSTANCES if is_regressor(one)]
@@ -117,18 +118,18 @@ def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
     X, y = labelled(estimator, n_classes)
     alone = clone(estimator).fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST])
     prior = np.bincount(np.unique(y[TRAIN], return_inverse=True)[1]) / len(y[TRAIN])
-    assert alone > prior.max() + 0.05  # else the comparison would say nothing
+    assert alone > prior.max() + 0.05  # otherwise the comparison would show nothing
 
     calibrated = CalibratedClassifierCV(clone(estimator), cv=3).fit(X[TRAIN], y[TRAIN])
     assert calibrated.score(X[TEST], y[TEST]) >= alone - 0.07
     P = calibrated.predict_proba(X[TEST])
     assert_allclose(P.sum(axis=1), 1, rtol=1e-9)
-    # better than the frequencies of the classes, and as sure as it is right
+    # the probabilities are better than the class frequencies, and not overconfident
     assert log_loss(y[TEST], P) < -prior @ np.log(prior) - 0.03
     right = calibrated.classes_[P.argmax(axis=1)] == y[TEST]
     assert abs(P.max(axis=1).mean() - right.mean()) < 0.15
 
-    # a final estimator with a penalty, as is the default, must see the scores
+    # a final estimator with a penalty, as by default, must use the scores
     stacked = StackingClassifier([("one", clone(estimator))], LogisticRegression(), cv=3)
     assert stacked.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST]) >= alone - 0.07
 
@@ -217,5 +218,5 @@ def test_strings_in_wrappers(machine):
         make_pipeline(SampleColumn(), model).fit(X[:60], y[:60]).score(X[60:], y[60:])
         for model in (clone(machine), *wrappers)
     ]
-    assert scores[0] > 0.6  # else the comparison would say nothing
-    assert min(scores) >= scores[0] - 0.1  # three of thirty
+    assert scores[0] > 0.6  # otherwise the comparison would show nothing
+    assert min(scores) >= scores[0] - 0.1  # three of thirty samples

@@ -55,7 +55,7 @@ def test_index_types_of_sparse_matrices_may_differ(estimator):
         pytest.skip(f"no answer for this table: {str(error)[:40]}")
     mixed = with_mixed_indices(X)
     found = answers(clone(plain).fit(mixed, y), with_mixed_indices(X))
-    assert mixed.indptr.dtype == np.int64  # the caller's matrix is as it was
+    assert mixed.indptr.dtype == np.int64  # the caller's matrix is unchanged
     if expected.dtype.kind in "biuf":
         scale = max(float(np.abs(expected).max(initial=0.0)), 1e-300)
         assert_allclose(found, expected, rtol=0, atol=1e-9 * scale)

@@ -95,7 +95,7 @@ def id_of(value):
 @pytest.mark.filterwarnings(
     "ignore:BayesianCommitteeMachine .* the likelihood still rises beyond"
 )
-# a selector may find nothing in labels that are random
+# a selector may find no feature in random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
 # columns with an offset of 100, on which a polynomial kernel is nearly singular
 @pytest.mark.filterwarnings("ignore:L2SV[CR] stopped before it converged")
@@ -141,7 +141,7 @@ def test_expected_failures_of_different_reasons_differ_in_use():
     repeated = {use for use, why in said.items() if len(why) > 1}
     assert {
         use for use in repeated if "view_slices" not in use
-    } == set()  # shared by two views
+    } == set()  # two views share these
 
 
 BEYOND = [
@@ -161,7 +161,7 @@ BEYOND_TRANSFORM = [
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
-# a selector may find nothing in labels that are random
+# a selector may find no feature in random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @each_instance
 def test_checks_not_run_for_third_parties(estimator):
@@ -231,8 +231,8 @@ def test_float32_is_kept(estimator):
     assert np.isfinite(np.asarray(Z.todense() if hasattr(Z, "todense") else Z)).all()
 
 
-# Optimisers that end far from rounding, and so magnify it: the differences that were seen are 3e-3
-# of the unfolding, whose gap is .01, and 5e-5 of the process.
+# Optimisers that stop far from machine precision and therefore magnify rounding errors. The
+# largest differences seen are 3e-3 for the unfolding, whose gap is .01, and 5e-5 for the process.
 MAGNIFIED_ROUNDING = {
     "MaximumVarianceUnfolding": 1e-2,
     "SparseGaussianProcessRegressor": 1e-3,
@@ -337,7 +337,8 @@ def test_callback_exceptions_are_raised(estimator):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     model.fit(X, target(model, X))
-    assert counting.begun == counting.seen > 0  # a loop left by `break` ends no task
+    # a loop that `break` ends reports no end of its task
+    assert counting.begun == counting.seen > 0
     for at in sorted({1, min(2, counting.seen), max(1, counting.seen - 1), counting.seen}):
         with pytest.raises(KeyboardInterrupt):
             clone(model).set_callbacks(StopAt(at, "interrupt")).fit(X, target(model, X))
@@ -367,7 +368,7 @@ def degenerate_samples():
 
 @each_instance
 @pytest.mark.parametrize("kind", degenerate_samples())
-@pytest.mark.filterwarnings("ignore")  # a warning is a fine answer here
+@pytest.mark.filterwarnings("ignore")  # a warning is acceptable here
 def test_degenerate_data_have_a_result(estimator, kind):
     """A clear ValueError, or finite numbers: never NaN, never another exception."""
     X = form(estimator, degenerate_samples()[kind])
@@ -383,7 +384,7 @@ def test_degenerate_data_have_a_result(estimator, kind):
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
     undefined = (
         is_regressor(estimator) and kind == "one row"
-    )  # R2 of scikit-learn is NaN there
+    )  # scikit-learn's R2 is NaN in this case
     if hasattr(model, "score") and not undefined:
         assert not np.isnan(model.score(X, target(estimator, X)))
 
@@ -425,7 +426,7 @@ def test_fitted_attributes_are_documented(estimator):
 
     inherited = {"n_features_in_", "feature_names_in_"}
     assert real - inherited <= documented
-    # nothing is promised that no instance has
+    # the documentation promises nothing that no instance has
     missing = [
         name
         for name in documented - inherited

@@ -10,7 +10,7 @@ import pytest
 from tests.common.long_loops import ROUTES
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 2.0  # seconds of processor time until an interrupt is heard
+LIMIT = 2.0  # Maximum number of seconds of processor time until an interrupt takes effect.
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="interrupts of POSIX")
 

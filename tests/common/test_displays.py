@@ -54,7 +54,7 @@ def test_display_draws_and_names_missing_packages(name, monkeypatch):
     first = getattr(display, "axes_", None)
     assert display.figure_ is (display.ax_ if first is None else first[0]).figure
 
-    # drawn where the caller says
+    # draw on the axes of the caller
     given = {"ax": display.ax_} if first is None else {"axes": first}
     figure = display.figure_
     assert display.plot(**given).figure_ is figure

@@ -41,7 +41,7 @@ def degenerate():
 
 
 TABLES = degenerate()
-# three that have been the hardest are in the default tier
+# Cases in the default tier: the three that have been the hardest.
 QUICK = ("three_distinct_rows", "scales_far_apart", "nearly_equal_rows")
 
 
@@ -83,6 +83,6 @@ def test_kernels_of_huge_values_end_with_a_warning(kernel):
     X, y = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        L2SVC(kernel="poly", max_iter=10).fit(X, y)  # compiles
+        L2SVC(kernel="poly", max_iter=10).fit(X, y)  # compile the loops
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         assert processor_time(lambda: L2SVC(**kernel).fit(X, y)) < 2.0

@@ -19,7 +19,7 @@ from skmoderndata.decomposition import ProbabilisticLSA, RobustPCA, SemiNMF, Spa
 from skmoderndata.impute import NuclearNormImputer
 from tests.oracles import entry_weight as oracle
 
-# gaps and weights on small tables: convergence is the subject of the tests of each class
+# small tables with gaps and weights may not converge; the tests of each class cover convergence
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 WEIGHTED = [
@@ -52,7 +52,8 @@ def value(model):
     return model.objective_
 
 
-SPARSE = (NuclearNormImputer,)  # what a sparse table does not store is missing anyway
+# Classes for which entries that a sparse table does not store are missing anyway.
+SPARSE = (NuclearNormImputer,)
 
 
 def real_table(rng, shape=(24, 9)):
@@ -75,7 +76,7 @@ def positive_table(rng, shape=(24, 9)):
 
 PLAIN = {"alpha_scale": "absolute", "center": False, "scale": False, "debias": False}
 
-# estimators with settings that decide, a table for them, the objective with its weights
+# Estimators whose settings determine the result, a table for each, and the weighted objective.
 CASES = {
     "SparseNMF": (
         SparseNMF(2, alpha=0.3, ridge=0.5, form="plain", tol=1e-6, max_iter=5000),
@@ -124,7 +125,7 @@ CASES = {
         oracle.probabilistic_lsa,
     ),
     "DiscreteBasis": (DiscreteBasis(3, penalty=1.5), bits, oracle.discrete_basis),
-    # their results are not minima of the objective
+    # the results of these classes are not minima of the objective
     "RobustPCA": (RobustPCA(tol=1e-4), real_table, None),
     "RobustPCA polished": (RobustPCA(noise_std=0.2, center=True, tol=1e-4), real_table, None),
     "NuclearNormImputer auto": (NuclearNormImputer(max_iter=100, tol=1e-3), real_table, None),
@@ -172,7 +173,7 @@ def test_weight_zero_is_nan(case, others, seed):
     with_nan = clone(estimator).fit(gaps, entry_weight=None if others == "one" else weights)
     weights[hidden] = 0
 
-    # what stands in a cell of weight zero is not looked at
+    # values in cells of weight zero are ignored
     X[hidden] = X.max() if X.min() >= 0 else 1e3
     with_zero = clone(estimator).fit(X, entry_weight=weights)
     assert state(with_zero) == state(with_nan)
@@ -185,7 +186,7 @@ def test_weight_zero_is_nan(case, others, seed):
 @each_case
 def test_an_integer_weight_repeats_the_term(case, seed):
     estimator, X, weights = drawn(case, seed)
-    if case == "SparseNMF bpp":  # settles late
+    if case == "SparseNMF bpp":  # this case converges late
         estimator.set_params(max_iter=2000)
     if CASES[case][2] is None:
         pytest.skip("does not minimise its objective")
@@ -194,7 +195,7 @@ def test_an_integer_weight_repeats_the_term(case, seed):
     repeated = CASES[case][2](model, X, weights)
     assert_allclose(value(model), repeated, rtol=1e-6)
 
-    # and this objective, not another one, was minimised
+    # the weighted objective was minimised, not the unweighted one
     unweighted = clone(estimator).fit(X)
     assert repeated < CASES[case][2](unweighted, X, weights) * (1 - 1e-4)
 

@@ -59,7 +59,7 @@ from tests.common.instances import CLASSES
 
 pytestmark = [
     pytest.mark.oracle,
-    # the tables are too small for some methods; only the export is tested
+    # the tables are too small for some methods, but only the export is tested
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 # Largest difference, in units of the spread of the values.
@@ -156,7 +156,7 @@ LABELS = {
 
 
 def name(model):
-    # without the addresses of functions, which differ between processes
+    # remove the addresses of functions, which differ between processes
     return re.sub(r"\s|at 0x[0-9a-f]+", "", repr(model))
 
 
@@ -418,7 +418,7 @@ def test_output_in_a_data_frame(model):
     table = exported.transform(new)
     assert isinstance(table, pd.DataFrame)
     assert_close(table.to_numpy(), expected)
-    assert isinstance(fitted.transform(new), np.ndarray)  # nothing is shared
+    assert isinstance(fitted.transform(new), np.ndarray)  # the exported model shares nothing
 
 
 @each_model
@@ -453,7 +453,7 @@ def test_class_without_weight():
     y = codes_of(X, 3)
     weights = (y != 1).astype(float)
 
-    # pairs keep their machines, also with a class that is never predicted
+    # pairs of classes keep their machines, even for a class that is never predicted
     fitted = L2SVC().fit(X, y, sample_weight=weights)
     assert_same(fitted, fitted.to_sklearn(), rows(200, 1))
 

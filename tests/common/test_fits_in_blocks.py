@@ -41,7 +41,7 @@ class Case(NamedTuple):
     model: Any
     learned: tuple  # fitted attributes that are compared
     tol: float = 1e-9  # tolerance of the attributes, relative to the largest entry
-    map: bool = True  # a table on a disk is read block by block
+    map: bool = True  # whether a table on a disk is read block by block
     weights: bool = True
     sparse: bool = True
 
@@ -128,12 +128,13 @@ CASES = {
     ]
 }
 CLASSES = [cls for cls in all_estimators() if cls._card.fits_blocks]
-# classes without a case are tried as their card makes them, and their models not compared
+# All classes; classes without a case are fitted with the parameters of their card, and their
+# models are not compared.
 ALL = {
     cls.__name__: CASES.get(cls.__name__, Case(cls(**parameter_sets(cls)[0]), (), map=False))
     for cls in CLASSES
 }
-# numbers of rows that are looked at in memory, for starts and choices
+# Names of constants for the number of rows that are read into memory for starts and choices.
 SAMPLES = (
     "_solvers.common.row_sample.MOST_ROWS",
     "_solvers.boolean_data.source_starts.ANNEALED_ROWS",
@@ -146,10 +147,11 @@ SAMPLES = (
     "svm._blocks_base.SAMPLE",
     "impute._nuclear_norm_imputer.MOST_ROWS",
 )
-# bytes of each row at the driver, as the page of blocks says: weights of both views; the rows of
-# the core set, here a third of all
+# Number of bytes per row at the driver, as stated on the page about blocks: weights of both views;
+# rows of the core set, here a third of all rows.
 OF_EACH_ROW = {"KernelCCA": 16, "CoreVectorOutlierDetector": 30}
-# in blocks alone: the fit in memory refits, or chooses otherwise
+# Classes that are compared only among blocks, because the fit in memory refits or chooses
+# differently.
 AMONG_BLOCKS = ("RobustPCA", "NuclearNormImputer")
 
 
@@ -300,7 +302,7 @@ def test_single_precision_matches_the_fit_in_memory(case):
     for name in case.learned:
         kinds = [np.asarray(learned(one, name)).dtype for one in (model, whole)]
         assert kinds[0] == kinds[1], name
-    assert_same_model(model, whole, case, tol=1e-3)  # products of float32
+    assert_same_model(model, whole, case, tol=1e-3)  # products are in float32
 
 
 @pytest.mark.invariance
@@ -333,7 +335,7 @@ def test_no_result_at_the_driver_is_larger_than_twice_a_block(case, monkeypatch)
     X = table(10_800, 10)
     if "centers" in case.model.get_params():
         case = case._replace(model=clone(case.model).set_params(centers=np.eye(4, 10)))
-    if "subset_size" in case.model.get_params():  # rows to start from, in memory
+    if "subset_size" in case.model.get_params():  # leave room for the starting rows in memory
         case = case._replace(model=clone(case.model).set_params(subset_size=500))
     sizes = []
     compute = dask.base.compute

@@ -48,7 +48,7 @@ def test_package_file(path):
         wing = path.stem if path.parent.name == "kernels" else path.parent.name
         broken += rules.wing_imports(source, wing)
     broken += rules.broken_loops(source) + rules.other_words_for_results(source)
-    # an estimator has as many parameters as it needs
+    # estimators may have any number of parameters
     broken += rules.oversized(source, solver=module == "_solvers")
     assert broken == []
 
@@ -103,7 +103,7 @@ def test_public_function(function):
     assert rules.wrong_defaults(function) == []
 
 
-# what cannot be made without arguments stands beside `GridSearchCV`, and has tests of its own
+# Classes that cannot be made without arguments and have tests of their own, like `GridSearchCV`.
 NEEDS_ARGUMENTS = {"EntrySearchCV", "KnockoffSelector"}
 
 
@@ -175,7 +175,7 @@ def test_core_estimators_and_modules_are_at_the_top():
         assert getattr(skmoderndata, module_name.rpartition(".")[2]) is module
 
     core = {cls.__name__ for cls in all_estimators() if cls._card.tier == "core"}
-    searches = {"EntrySearchCV"}  # without a card
+    searches = {"EntrySearchCV"}  # searches have no card
     functions = {"all_estimators", "all_kernels", "blocks_config", "report", "suggest"}
     functions |= {"trusted_types"}
     assert set(skmoderndata.__all__) == core | searches | functions | {"__version__"}

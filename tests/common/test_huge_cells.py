@@ -96,7 +96,7 @@ def predicts_the_other_targets(fit, count, value):
     noisy = y + 0.1 * rng.normal(size=200)
     targets, _ = with_huge_cells(noisy, count, value)
     error = np.sqrt(np.mean((fit(X, targets).predict(X) - y) ** 2))
-    assert error < 0.3  # a standard deviation of .7
+    assert error < 0.3  # the noise has a standard deviation of .7
 
 
 # classifiers: huge cells in the samples to classify

@@ -25,7 +25,7 @@ from tests.common.test_caller import (
 )
 
 KERNELS = ("linear", "rbf", "laplacian", "poly")
-# what changes little where rows are rounded otherwise; a regressor predicts numbers
+# Methods whose results change little if rows are rounded differently; regressors predict numbers.
 CONTINUOUS = ("transform", "decision_function", "score_samples")
 
 
@@ -46,7 +46,7 @@ def with_every_kernel(estimators):
     return list(found.values())
 
 
-# one of each class with a kernel
+# One instance of each class with a kernel.
 KERNEL_CLASSES = list(
     {
         type(one): one
@@ -64,7 +64,7 @@ def test_dense_and_sparse_rows_mix(estimator):
     S = sparse.csr_array(X)
     for rows, others in [(X, S), (S, X)]:
         model = fitted(estimator, rows)
-        # orders of summation differ, and a distance of zero is the root of a rounding error
+        # the order of summation differs, and a distance of zero is the root of a rounding error
         assert_same(model, model, rows, others, rtol=1e-6, atol=1e-6)
 
 
@@ -99,7 +99,7 @@ def test_partial_fit_takes_dense_and_sparse_batches_in_turn(estimator):
     for kinds in [(np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)]:
         tables = [kind(half) for kind, half in zip(kinds, halves, strict=True)]
         model = fitted_in_parts(estimator, tables, y)
-        assert_same(expected, model, X, X, rtol=1e-6)  # orders of summation differ
+        assert_same(expected, model, X, X, rtol=1e-6)  # the order of summation differs
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -137,7 +137,7 @@ def samples_of(estimator):
     return list(sample()) if estimator._card.samples == "series" else form(estimator, sample())
 
 
-# one of each class; the classes with a kernel also on strings
+# One instance of each class; classes with a kernel also run on strings.
 SUPERVISED = list(
     {type(one): one for one in reversed(INSTANCES) if is_supervised(one)}.values()
 )
@@ -158,7 +158,7 @@ each_supervised = pytest.mark.parametrize(
 
 def columns_of(y):
     """The same target in every form that a data frame of pandas or polars gives it."""
-    backwards = np.arange(len(y))[::-1]  # an index that no one may sort by
+    backwards = np.arange(len(y))[::-1]  # the index must not be used for sorting
     columns = {
         "list": y.tolist(),
         "pandas": pd.Series(y, index=backwards),
@@ -182,7 +182,7 @@ def targets_for(estimator):
     if is_regressor(estimator):
         return [values]
     codes = (values > np.median(values)).astype(int)
-    return [codes, np.array(["less", "more"])[codes]]  # in order of the alphabet
+    return [codes, np.array(["less", "more"])[codes]]  # these labels are in alphabetical order
 
 
 @each_supervised

@@ -30,16 +30,16 @@ from skmoderndata.ranking import KernelPRank
 from tests.common.instances import INSTANCES, outputs, sample, target
 
 PACKAGE = str(Path(skmoderndata.__file__).parent)
-# answer whether a method is there: a lookup turns their errors into AttributeError
+# Functions that check whether a method exists; a lookup turns their errors into AttributeError.
 LOOKUPS = {"_takes_parts", "_not_additive"}
-POINTS = 40  # interruptions of each call, for the first instance of a class
-FEWER_POINTS = 8  # for `fit` of the others
+POINTS = 40  # Number of interruptions of each call, for the first instance of a class.
+FEWER_POINTS = 8  # Number of interruptions of `fit` for the other instances.
 
 
 class Interrupt:
     """Context that counts lines and returns of the package, and raises an error at one of them."""
 
-    # a state of the process that an error may hold for as long as it is shown
+    # this file holds a state of the process, which an error may keep while it is shown
     left_out = ("threads.py",)
 
     def __init__(self, at=None, error=KeyboardInterrupt):
@@ -62,7 +62,7 @@ class Interrupt:
         return self._step if inside and name not in LOOKUPS else None
 
     def _step(self, frame, event, arg):
-        # Python ignores an error on the return of a generator that is thrown away
+        # Python ignores an error when a discarded generator returns
         generator = frame.f_code.co_flags & inspect.CO_GENERATOR
         if event == "line" or (event == "return" and not generator):
             if self.count == self.at:
@@ -102,12 +102,12 @@ def assert_all_or_nothing(model, call, more, X, *, n_points=POINTS):
     """Interrupt a call at points spread over it; `more` shows what no answer shows by itself."""
     untouched = copy.deepcopy(model)
     whole = copy.deepcopy(model)
-    quietly(call, copy.deepcopy(model))  # compiles
+    quietly(call, copy.deepcopy(model))  # compile the loops
     with Interrupt() as counter:
         quietly(call, whole)
     before = answers(untouched, X)
     after = answers(whole, X)
-    assert not same(before, after)  # else the test shows nothing
+    assert not same(before, after)  # otherwise the test shows nothing
 
     points = np.unique(np.linspace(0, counter.count - 1, n_points).astype(int))
     for number, at in enumerate(points):
@@ -119,11 +119,11 @@ def assert_all_or_nothing(model, call, more, X, *, n_points=POINTS):
                 quietly(call, model)
         except error as caught:
             raised = caught
-        # arrays at other addresses round differently, and may take a few steps less
+        # arrays at other addresses are rounded differently, and fits may need fewer steps
         assert raised is not None or interrupt.count <= at
 
         found = answers(model, X)
-        if raised is None or not same(found, before):  # the call was over
+        if raised is None or not same(found, before):  # the call had ended
             assert close(found, after), raised
             model = copy.deepcopy(untouched)
 
@@ -151,7 +151,8 @@ def short(estimator):
 
 STREAMS = [one for estimator in INSTANCES if (one := short(estimator)) is not None]
 MERGERS = [one for one in STREAMS if hasattr(one, "merge")]
-LAZY = [one for one in STREAMS if hasattr(one, "_SOLUTION")]  # solved at the first access
+# Streams that are solved on first access.
+LAZY = [one for one in STREAMS if hasattr(one, "_SOLUTION")]
 
 
 def rows(model, n, seed):
@@ -209,7 +210,8 @@ def test_interrupted_merge(estimator):
     if isinstance(estimator, SparseGaussianProcessRegressor):
         points = rows(estimator, 7, seed=4)
         estimator = clone(estimator).set_params(kernel=RBF(), inducing=points, optimizer=None)
-    if "standardize" in estimator.get_params():  # first layers of different rows differ
+    # first layers differ if they were drawn for different rows
+    if "standardize" in estimator.get_params():
         estimator = clone(estimator).set_params(standardize=False)
     other = begun(estimator, seed=1)
     interrupt(estimator, lambda model: model.merge(other))
@@ -295,7 +297,7 @@ def test_kernel_that_raises(machine):
     kernel = Failing()
     twin = clone(machine).set_params(kernel=lambda X, Y: rbf_kernel(X, Y, gamma=0.3))
     model = clone(machine)
-    model.kernel = kernel  # `set_params` of a copy would count apart
+    model.kernel = kernel  # `set_params` of a copy would be counted separately
     Z = labelled("rows", 20, seed=9)[0]
     for call in range(1, 8):
         X, y = labelled("rows", 30, seed=call)

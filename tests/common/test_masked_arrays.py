@@ -13,7 +13,7 @@ from skmoderndata.impute import NuclearNormImputer
 from skmoderndata.model_selection import EntrySearchCV
 from tests.common.instances import CLASSES, OUTPUTS, form, sample, target
 
-# methods that get a table, apart from fits
+# Methods that accept a table, other than fits.
 ROW_METHODS = (
     *OUTPUTS,
     "score",
@@ -115,7 +115,7 @@ def second_view(cls, X):
     return X[:, ::-1].copy() if cls in TWO_VIEWS else None
 
 
-@pytest.mark.filterwarnings("ignore")  # small tables warn
+@pytest.mark.filterwarnings("ignore")  # small tables cause warnings
 @each_that_accepts_nan
 def test_mask_equals_nan(cls):
     X = table(cls)
@@ -130,7 +130,7 @@ def test_mask_equals_nan(cls):
         if not hasattr(expected, name) or (cls._card.samples == "image" and name == "score"):
             continue
         assert_same_tables(getattr(model, name)(M), getattr(expected, name)(N))
-    assert (M.data[mask] == 1e6).all()  # the caller's array is as it was
+    assert (M.data[mask] == 1e6).all()  # the caller's array is unchanged
 
 
 @pytest.mark.parametrize(

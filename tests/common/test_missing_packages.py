@@ -122,7 +122,7 @@ def test_cvxpy_as_the_last_resort_may_be_missing(without, monkeypatch):
     monkeypatch.setattr(basis_pursuit.Pursuit, "accepts", lambda self, result, tol: False)
     assert_allclose(BasisPursuit(residual_rtol=0.1).fit(A, y).coef_, expected, atol=1e-6)
 
-    # enough overlap that the steps end at their limit
+    # the classes overlap enough for the steps to reach their limit
     X = rng.normal(size=(60, 3))
     ranks = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])
     monkeypatch.setattr(_nu_svor, "CVXPY_LIMIT", 10)

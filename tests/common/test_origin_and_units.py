@@ -17,7 +17,7 @@ from skmoderndata.decomposition import FeatureSignDictionaryLearning, SlowFeatur
 from tests.common.instances import CLASSES, INSTANCES, outputs, sample, target
 from tests.common.test_structured import dense
 
-# (unit, offset)
+# Unit and offset of each change.
 CHANGES = {
     "+1e4": (1.0, 1e4),
     "x1e-6": (1e-6, 0.0),
@@ -103,13 +103,14 @@ def deviation(name, value, expected, estimator):
     value, expected = (v.reshape(len(v), -1) for v in (value, expected))
     if name in ("predict", "predict_proba"):
         return np.abs(value - expected).max() / max(np.ptp(expected), 1e-300)
-    # angle between the columns about their means
+    # compute the largest angle between columns after subtracting their means
     worst = 0.0
     for a, b in zip(value.T, expected.T, strict=True):
         found = a - a.mean()
         wanted = b - b.mean()
         size = np.linalg.norm(found)
-        if np.linalg.norm(wanted) <= 1e-9 * np.abs(expected).max():  # rounding errors
+        # the values are rounding errors
+        if np.linalg.norm(wanted) <= 1e-9 * np.abs(expected).max():
             continue
         if size <= 1e-9 * np.abs(value).max():
             return np.inf

@@ -9,7 +9,8 @@ FOLDERS = ("skmoderndata", "tests", "benchmarks", "docs/_ext")
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 PACKAGE = [path for path in FILES if path.is_relative_to(ROOT / "skmoderndata")]
 
-# Pursuits whose loops are one function each, since calls in them cost: the headings are the steps.
+# Names of pursuits whose loops are single functions, because calls in them would take time;
+# headings mark their steps.
 KEPT_WHOLE = {"_omp", "homotopy"}
 
 

@@ -402,7 +402,7 @@ def test_large_table_takes_ten_seconds():
     X = rng.normal(size=(10_000, 5)) @ rng.normal(size=(5, 50))
     X += 0.5 * rng.normal(size=X.shape)
     X[rng.random(X.shape) < 0.05] = np.nan
-    skmoderndata.report(X[:200])  # imports and compilation
+    skmoderndata.report(X[:200])  # compile and import everything first
     start = process_time()
     page = skmoderndata.report(X)
     assert process_time() - start < 10

@@ -80,7 +80,7 @@ def test_rule_passes_on_good_source(rule):
     if rule is rules.too_little_evidence:
         marks = "".join(f"@pytest.mark.{kind}\n" for kind in rules.EVIDENCE)
         assert rule(marks + "def test(): ...") == []
-        # not in the default tier
+        # these tests are not in the default tier
         for tier in ("full", "slow"):
             assert rule(marks + f"@pytest.mark.{tier}\ndef test(): ...") != []
     else:

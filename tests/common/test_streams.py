@@ -33,9 +33,9 @@ from skmoderndata.neural_network import (
 )
 from skmoderndata.ranking import KernelPRank
 
-# Number of samples in each stream
+# Number of samples in each stream.
 N = 1000
-# Number of samples in each batch after the first
+# Number of samples in each batch after the first.
 BATCH = 50
 
 
@@ -293,7 +293,7 @@ STREAMS = {
         None,
     ),
 }
-# features of sequences have no state
+# Classes without a state: features of sequences.
 STATELESS = {"SequenceFeatures"}
 
 

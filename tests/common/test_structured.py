@@ -70,7 +70,8 @@ def spoil_set(x):
     x.add("z")
 
 
-# samples of each kind, the kernel that takes them, and how a caller might overwrite one of them
+# Samples of each kind, a kernel that accepts them, and a function with which a caller might
+# overwrite one of them.
 KINDS = {
     "strings": (letters, Normalized(PSpectrum(2)), None),
     "tokens": (
@@ -176,7 +177,7 @@ def test_every_estimator_on_structured_samples_is_here():
         for name, cls in by_name.items()
         if not cls().__sklearn_tags__().input_tags.two_d_array and cls._card.samples != "image"
     }
-    assert structured - here <= {"SampleColumn"}  # keeps nothing
+    assert structured - here <= {"SampleColumn"}  # this class stores nothing
     assert len(here) > 30
     taken = {case.values[1].__class__.__name__ for case in CASES if case.values[0] == "sets"}
     assert here - taken <= {*ON_SERIES, "DistanceTransformer", "SequenceFeatures"}
@@ -216,7 +217,7 @@ def test_empty_collections_raise_the_same_message(kind, estimator):
     with pytest.raises(ValueError, match=f"{name}.* 0 samples|an empty collection"):
         fresh.fit([], *second)
     if name.startswith("DTWNeighbors"):
-        return  # as in scikit-learn, None asks for the training series
+        return  # as in scikit-learn, None stands for the training series
     for method in set(OUTPUTS) & set(dir(model)):
         with pytest.raises(ValueError, match="received None for X: pass a collection"):
             getattr(model, method)(None)
@@ -306,7 +307,7 @@ def test_a_function_as_kernel_gets_the_samples_as_they_are(cls):
     for name, value in outputs(model, new).items():
         assert_allclose(value, expected[name], rtol=1e-6, atol=1e-8, err_msg=name)
 
-    # the same model on rows, and on strings again
+    # fit the same model to rows, and to strings again
     table = np.random.default_rng(0).normal(size=(N, 3))
     fitted(model.set_params(kernel=rbf_kernel), table)
     assert model.n_features_in_ == 3

@@ -28,9 +28,9 @@ def test_classes_of_estimators_are_trusted(name):
     [
         "os.system",
         "builtins.eval",
-        "skmoderndata.svm._l2_svc.combinations",  # imported there
+        "skmoderndata.svm._l2_svc.combinations",  # the name is imported there
         "skmoderndata.svm._l2_svc.compute_class_weight",
-        "skmoderndata._solvers.networks.hidden_layers.draw_weights",  # a function
+        "skmoderndata._solvers.networks.hidden_layers.draw_weights",  # the name is a function
         "skmoderndata.svm._l2_svc.NoSuchClass",
         "skmoderndata.no_such_module.L2SVC",
         "skmoderndata..os.system",

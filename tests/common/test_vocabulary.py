@@ -37,7 +37,7 @@ def public_names(cls):
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_names_match_the_table(cls):
     replaced = words_not_used()
-    # scikit-learn's word for a numerical rank, not for a requested number of components
+    # scikit-learn uses this word for a numerical rank, not for a requested number of components
     found = {name: replaced[name.rstrip("_")] for name in public_names(cls) - {"rank_"}
              if name.rstrip("_") in replaced}  # fmt: skip
     assert found == {}
@@ -69,7 +69,7 @@ VAGUE_CONSTANTS = {
     *("BLOCK", "CHUNK", "ROOM", "DENSE", "SMALL", "RIDGE", "PATIENCE"),
     *("MOST", "FEW", "LONG", "HUGE", "FAR"),
 }
-# functions of solvers that use a word the table replaces: only ever lowered
+# Functions of solvers whose names use a word that the table replaces; the list only ever shrinks.
 VAGUE_NAMES = {
     "found": 0,
     "known": 0,

@@ -25,7 +25,7 @@ from skmoderndata.svm import (
 from tests.common.instances import INSTANCES, sample, target
 
 WEIGHTED = [one for one in INSTANCES if has_fit_parameter(one, "sample_weight")]
-# their objectives add weighted losses to something that has no weight; docstrings say what
+# Classes whose objectives add weighted losses to an unweighted term, as their docstrings say.
 COUNTED = {
     KernelCentroidOutlierDetector: "the sum of the weights is the number of samples",
     LaplacianEmbedding: "a weight takes as many places among the neighbours",
@@ -34,7 +34,7 @@ COUNTED = {
     SparseGaussianProcessRegressor: "the variance of the noise is divided by the weight",
     SparseNMF: "penalties of codes and components beside a weighted sum of squares",
 }
-# C multiplies the weighted losses, as in SVC
+# Classes whose C multiplies the weighted losses, as in SVC.
 BY_COST = (
     CoreVectorMachine,
     CoreVectorRegressor,

@@ -116,7 +116,7 @@ def test_risk_is_below_the_risk_of_the_raw_means(target, m, seed):
             estimates.append(m * model.risk_estimate_)
         error = 4 * np.std(gain) / np.sqrt(1500)
         assert np.mean(gain) < error
-        # unbiased, within the error of the simulation
+        # the estimate is unbiased, within the error of the simulation
         off = np.subtract(estimates, true_risk)
         assert abs(off.mean()) < 4 * off.std() / np.sqrt(1500)
 
@@ -135,7 +135,7 @@ def test_means_far_from_the_target_hardly_change(seed):
     model = JamesStein(noise_variance=1.0).fit(X)
     assert_allclose(
         model.location_, X.mean(axis=0), atol=1e-3
-    )  # c s^2 / |y - t|: of order 1e-4
+    )  # c s^2 / |y - t| is of order 1e-4
     assert 1 - 1e-6 < model.risk_estimate_ < 1
 
 
@@ -147,7 +147,8 @@ def test_batting_averages():
     assert list(model.location_[[0, -1]].round(3)) == [0.294, 0.242]
     assert round(model.shrinkage_, 3) == 0.212
     raw = np.sum(np.subtract(AVERAGES, SEASON) ** 2)
-    assert 3.45 < raw / np.sum((model.location_ - SEASON) ** 2) < 3.6  # printed: 3.5
+    # the printed value is 3.5
+    assert 3.45 < raw / np.sum((model.location_ - SEASON) ** 2) < 3.6
 
 
 @pytest.mark.invariance

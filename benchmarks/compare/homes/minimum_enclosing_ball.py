@@ -15,7 +15,7 @@ def make(seed, n=1000, side=8):
     image = load_sample_image("china.jpg") / 255
     X = extract_patches_2d(image, (side, side), max_patches=n, random_state=seed)
     X = X.reshape(n, -1)
-    exact = MinimumEnclosingBall(tol=1e-9).fit(X).radius_  # certified by its gap
+    exact = MinimumEnclosingBall(tol=1e-9).fit(X).radius_  # the gap certifies this radius
     about = f"{n:,} patches of {side} x {side} pixels of a photograph, three colours each"
     return Case(inputs=SimpleNamespace(X=X), truth=exact, about=about)
 

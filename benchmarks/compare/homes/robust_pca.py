@@ -25,7 +25,7 @@ def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
 
 
 def ours(inputs):
-    return RobustPCA().fit(inputs.X).low_rank_  # does not need the rank
+    return RobustPCA().fit(inputs.X).low_rank_  # the rank is not given
 
 
 def score(case, table):

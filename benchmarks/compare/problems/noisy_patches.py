@@ -34,7 +34,7 @@ def load(quick, full=False):
 def pipeline(step):
     if getattr(step, "dictionary", "") is None:
         step.set_params(dictionary=cosines())
-    # best linear map from codes to noise-free patches
+    # fit the best linear map from codes to noise-free patches
     return Pipeline([(STEP, step), ("back", Ridge(alpha=1.0, fit_intercept=False))])
 
 
@@ -51,7 +51,8 @@ def folds(n_splits, random_state):
 
 
 def plot(fig, methods, data, test):
-    shown = test[np.argsort(-np.var(data.y[test], axis=1))[:60:4]]  # highest contrast
+    # show the patches of highest contrast
+    shown = test[np.argsort(-np.var(data.y[test], axis=1))[:60:4]]
     rows = {"with noise": data.X[shown]}
     for name, fitted in methods.items():
         rows[name] = fitted.predict(data.X[shown])

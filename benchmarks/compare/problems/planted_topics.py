@@ -14,7 +14,8 @@ LENGTH = 80
 def load(quick):
     n = 200 if quick else 300
     rng = np.random.default_rng(0)
-    frequency = 1 / np.arange(1, N_WORDS + 1)  # Zipf's law: a few words are in all topics
+    # word frequencies follow Zipf's law: a few words are in all topics
+    frequency = 1 / np.arange(1, N_WORDS + 1)
     topics = rng.gamma(0.1 + 20 * frequency / frequency.sum(), size=(N_TOPICS, N_WORDS))
     topics /= topics.sum(axis=1, keepdims=True)
     behind = rng.dirichlet(np.full(N_TOPICS, 0.3), size=n) @ topics

@@ -12,14 +12,14 @@ from benchmarks.compare.problem import STEP, Data, Problem
 def load(quick):
     n = 1000 if quick else 1500  # with fewer rows, edges connect layers of the roll
     X, t = make_swiss_roll(n, hole=True, random_state=0)
-    # length along the spiral, and height
+    # columns: length along the spiral, and height
     sheet = np.column_stack([(t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2, X[:, 1]])
     about = f"{n} points of scikit-learn's Swiss roll with a rectangular hole"
     return Data(X=X, y=sheet, about=about)
 
 
 def pipeline(step):
-    # linear, so that the features themselves must recover the sheet
+    # use a linear regression, so that the features themselves must recover the sheet
     return Pipeline([(STEP, step), ("locate", LinearRegression())])
 
 

@@ -44,7 +44,7 @@ def growing(inputs):
     X = SimpleImputer().fit_transform(inputs.X)
     for step in range(60):
         s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
-        beta = X.shape[1] / X.shape[0]  # the optimal threshold of Gavish and Donoho
+        beta = X.shape[1] / X.shape[0]  # compute the optimal threshold of Gavish and Donoho
         rank = np.sum(
             s > (0.56 * beta**3 - 0.95 * beta**2 + 1.82 * beta + 1.43) * np.median(s)
         )

@@ -42,7 +42,7 @@ def all_at_once(inputs):
     B = inputs.X @ inputs.D.T
     codes = np.zeros(B.shape)
     atoms = np.zeros((len(B), 0), int)
-    rows = np.arange(len(B))  # rows that miss the bound
+    rows = np.arange(len(B))  # continue with the rows that miss the bound
     while len(rows):
         rest = B[rows] - codes[rows] @ G
         atoms = np.c_[atoms, np.abs(rest).argmax(axis=1)]

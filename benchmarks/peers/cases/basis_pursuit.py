@@ -31,7 +31,8 @@ def work(size, rng):
     y = clean + error
     bound = float(norm(error))
     model = BasisPursuit(bound, fit_intercept=False).fit(X, y)
-    v = model.dual_ / max(1.0, np.abs(X.T @ model.dual_).max())  # feasible: proves the bound
+    # scale the dual variable to be feasible, so that it proves the bound
+    v = model.dual_ / max(1.0, np.abs(X.T @ model.dual_).max())
     return Measured(X, y, w, bound, float(y @ v - bound * norm(v)))
 
 

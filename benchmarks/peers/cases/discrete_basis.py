@@ -48,7 +48,8 @@ def pybmf(X):
     from scipy import sparse
 
     model = Asso(tau=TAU, k=K)
-    model.show_matrix = lambda *args, **kwargs: None  # it writes a picture to ../experiment
+    # keep PyBMF from writing a picture to ../experiment
+    model.show_matrix = lambda *args, **kwargs: None
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         model.fit(
             sparse.csr_matrix(X.astype(float)),
@@ -81,7 +82,7 @@ def _ten_times(rows):
     found = []
     for row in rows:
         if not row.peer or row.ratio is None or not row.value("explained") > 0.01:
-            continue  # zero factors do not count as fast
+            continue  # factors that are all zero do not count as a fast result
         mine = next(r for r in rows if r.size == row.size and r.contender == CASE.ours)
         equal = mine.value("error") <= row.value("error") + 1e-12
         found.append((equal and row.ratio >= 10, row.ratio, row.contender))

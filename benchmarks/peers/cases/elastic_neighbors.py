@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, at_least
 
-# by its place: a peer's wheel installs a package of the name `tests`, which comes first
+# import the file by its path, because a peer installs a package named `tests` that comes first
 _spec = importlib.util.spec_from_file_location(
     "archive", Path(__file__).resolve().parents[3] / "tests" / "oracles" / "archive.py"
 )

@@ -63,7 +63,7 @@ def ours(data):
 def celer(data):
     from celer import GroupLasso
 
-    # its tolerance refers to the gap relative to the mean square of y
+    # celer's tolerance refers to the gap relative to the mean square of y
     model = GroupLasso(SIZE, data.alpha * np.sqrt(SIZE), tol=TOL / 2, max_iter=1000)
     return model.fit(data.X, data.y).coef_
 
@@ -71,7 +71,7 @@ def celer(data):
 def skglm(data):
     from skglm import GroupLasso
 
-    # it stops by the violation of the optimality conditions: use a small one for this gap
+    # skglm stops by the violation of the optimality conditions: use a small one for this gap
     model = GroupLasso(
         SIZE, data.alpha * np.sqrt(SIZE), tol=1e-4 * data.alpha, max_iter=1000
     )  # fmt: skip

@@ -61,7 +61,7 @@ def loop(data, model, unit):
 def celer(data):
     from celer import GroupLasso
 
-    # its own search over a path does not start with scikit-learn 1.9
+    # celer's own search over a path does not start with scikit-learn 1.9
     model = GroupLasso(SIZE, 1.0, tol=TOL / 2, max_iter=1000, warm_start=True)
     return loop(data, model, np.sqrt(SIZE))
 

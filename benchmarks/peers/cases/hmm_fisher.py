@@ -82,7 +82,7 @@ def quality(data, scores):
     }
 
 
-# the sizes of the targets
+# Sizes to which the targets refer.
 TARGETED = ("5 states, 300 sequences of 200", "20 states, 100 sequences of 200")
 
 

@@ -77,7 +77,7 @@ def quality(views, duals):
 def ours(views):
     from skmoderndata.cross_decomposition import KernelCCA
 
-    # its variances have the divisor n; `quality` and cca-zoo use n - 1
+    # KernelCCA's variances have the divisor n; `quality` and cca-zoo use n - 1
     ratio = (len(views.X) - 1) / len(views.X) * TAU / (1 - TAU)
     model = KernelCCA(K, alpha=ratio / (1 + ratio), gamma=list(views.gammas), solver="exact")
     return Duals(*model.fit(views.X, views.Y).dual_coef_)
@@ -112,7 +112,7 @@ def mvlearn(views):
     from mvlearn.embed.kmcca import _center_kernel, _kmcca_gevp
     from sklearn.base import BaseEstimator
 
-    # its classes predate the tags that scikit-learn 1.9 requires
+    # mvlearn's classes predate the tags that scikit-learn 1.9 requires
     SimpleSplitter.__sklearn_tags__ = lambda self: BaseEstimator().__sklearn_tags__()
 
     n = len(views.X)

@@ -61,7 +61,7 @@ def plain(problem):
                 break
             labels = new
 
-        # best of all starts
+        # return the best of all starts
         reached = D[np.arange(len(K)), labels].sum()
         if reached < lowest:
             best = labels

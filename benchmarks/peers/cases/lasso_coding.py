@@ -13,7 +13,7 @@ def sklearn_path(patches):
 def sklearn_descent(patches):
     from sklearn.linear_model import Lasso
 
-    # tol is a gap relative to the squared norm of the signal
+    # scikit-learn's tol is a gap relative to the squared norm of the signal
     model = Lasso(
         alpha=ALPHA / patches.X.shape[1],
         fit_intercept=False,

@@ -51,7 +51,8 @@ def quality(table, low_rank):
         t = penalty(table)
         objective = 0.5 * misfit**2 + t * sigma.sum()
         R = np.where(known, table.X - L, 0.0)
-        R *= min(1.0, t / svdvals(R)[0])  # feasible: proves a bound
+        # scale the residual to be feasible, so that it proves a bound
+        R *= min(1.0, t / svdvals(R)[0])
         figures["gap"] = (
             1 - (np.sum(R[known] * table.X[known]) - 0.5 * norm(R) ** 2) / objective
         )

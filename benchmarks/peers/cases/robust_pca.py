@@ -81,7 +81,7 @@ def inexact_alm(problem, *, rho=1.5, tol=1e-7, max_iter=1000):
     """Reference: inexact augmented Lagrangian [Lin, Chen, Ma 2010, algorithm 5], full SVD."""
     X = problem.X
     lam = problem.lam
-    # the paper's start: Y scaled to the dual norm, mu from the spectral norm
+    # start as in the paper: scale Y to the dual norm, and take mu from the spectral norm
     scale = norm(X)
     spectral = svdvals(X)[0]
     Y = X / max(spectral, np.abs(X).max() / lam)
@@ -90,18 +90,18 @@ def inexact_alm(problem, *, rho=1.5, tol=1e-7, max_iter=1000):
     S = np.zeros_like(X)
 
     for _ in range(max_iter):
-        # L: singular values above 1 / mu
+        # update L: keep the singular values above 1 / mu
         U, sigma, Vt = svd(
             X - S + Y / mu, full_matrices=False, overwrite_a=True, check_finite=False
         )
         rank = int(np.sum(sigma > 1 / mu))
         L = (U[:, :rank] * (sigma[:rank] - 1 / mu)) @ Vt[:rank]
 
-        # S: entries above lam / mu
+        # update S: keep the entries above lam / mu
         T = X - L + Y / mu
         S = T - np.clip(T, -lam / mu, lam / mu)
 
-        # multiplier, penalty
+        # update the multiplier and the penalty
         residual = X - L - S
         Y = Y + mu * residual
         mu = min(rho * mu, mu_max)
@@ -158,7 +158,7 @@ def decompy_pcp(problem):
 def rpca_altproj(problem):
     from rpca import RobustPCA
 
-    # centring adds one to the rank
+    # add one to the rank for the centring
     model = RobustPCA(n_components=problem.rank + 1, tol=1e-7, verbose=False).fit(problem.X)
     return Parts(model.low_rank_ + model.mean_)
 

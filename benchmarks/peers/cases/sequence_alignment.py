@@ -32,7 +32,7 @@ def ours(data):
     X, scores, mode = data
     return pairwise_alignment(
         X,
-        list(X),  # all pairs, as the peer computes them
+        list(X),  # compute all pairs, as the peer does
         mode=mode,
         substitution_scores=scores,
         gap_cost=GAP_COST,

@@ -64,7 +64,7 @@ def whole_programs(problem):
     n, p = X.shape
     signed = X * y[:, None]
 
-    # weights as two parts that are at least zero, intercept, slacks
+    # variables: positive and negative parts of the weights, the intercept, and the slacks
     slack = np.eye(n) if problem.C is not None else np.empty((n, 0))
     A_ub = -np.hstack([signed, -signed, y[:, None], slack])
     b_ub = np.full(n, -1.0 if problem.formulation == "margin" else 0.0)

@@ -59,7 +59,7 @@ def _fewest(X, y, formulation, largest=100.0):
     n, p = X.shape
     side = np.where(y == 1, 1.0, -1.0)
 
-    # variables w, b and binary u with |w_j| <= largest u_j; minimise the number of u_j = 1
+    # variables are w, b and binary u with |w_j| <= largest u_j; minimise the number of u_j = 1
     eye = np.eye(p)
     none = np.zeros((p, 1))
     signed = np.hstack([X * side[:, None], side[:, None], np.zeros((n, p))])

@@ -113,7 +113,7 @@ def sklearn_nmf(tol):
 
 def nimfa_snmf(problem):
     for old, new in (("mat", np.asmatrix), ("Inf", np.inf)):
-        if not hasattr(np, old):  # it needs the name, which numpy 2 has removed
+        if not hasattr(np, old):  # nimfa needs this name, which numpy 2 has removed
             setattr(np, old, new)
     import nimfa
 

@@ -54,7 +54,7 @@ def quality(digits, codes):
     R = digits.new - A @ digits.D
     C = R @ digits.D.T
 
-    # penalty of a code, and its dual norm of the correlations
+    # compute the penalty of a code, and the dual norm of the correlations
     if digits.grouped:
         parts = [np.flatnonzero(digits.y == c) for c in range(10)]
         roots = [np.sqrt(len(part)) for part in parts]
@@ -72,13 +72,13 @@ def quality(digits, codes):
         penalty = np.abs(A).sum(axis=1)
         slope = np.abs(C).max(axis=1)
 
-    # gap at the residual scaled until the dual norm is at most alpha
+    # compute the gap at the residual, scaled until its dual norm is at most alpha
     rr = np.sum(R * R, axis=1)
     t = np.minimum(np.sum(digits.new * R, axis=1) / rr, digits.alpha / slope)
     primal = 0.5 * rr + digits.alpha * penalty
     dual = t * np.sum(digits.new * R, axis=1) - 0.5 * t**2 * rr
 
-    # class with the smallest residual
+    # predict the class with the smallest residual
     rest = [
         np.linalg.norm(digits.new - A[:, digits.y == c] @ digits.D[digits.y == c], axis=1)
         for c in range(10)
@@ -129,7 +129,7 @@ def celer(digits):
     weights = np.sqrt([len(group) for group in groups])
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # its tolerance refers to the gap relative to the mean square of the signal
+        # celer's tolerance refers to the gap relative to the mean square of the signal
         if digits.grouped:
             model = GroupLasso(
                 groups, lam / n, weights=weights, fit_intercept=False, tol=TOL / 10
@@ -151,7 +151,7 @@ def skglm(digits):
     weights = np.sqrt([len(group) for group in groups])
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # it stops by the violation of the optimality conditions
+        # skglm stops by the violation of the optimality conditions
         given = {"fit_intercept": False, "tol": 1e-3 * lam / n}
         if digits.grouped:
             model = GroupLasso(groups, lam / n, weights=weights, **given)
@@ -170,7 +170,7 @@ def sklearn_lasso(digits):
     X = np.asfortranarray(digits.D.T)
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # its tolerance refers to the gap relative to the mean square of the signal
+        # scikit-learn's tolerance refers to the gap relative to the mean square of the signal
         model = Lasso(lam / n, fit_intercept=False, tol=TOL / 10, max_iter=100_000)
         codes.append(model.fit(X, x).coef_)
     return np.array(codes)

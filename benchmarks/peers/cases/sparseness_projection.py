@@ -51,7 +51,7 @@ def sorting(vectors):
         first = np.cumsum(z)
         second = np.cumsum(z * z)
 
-        # bisection for the number of entries that are not zero
+        # find the number of non-zero entries by bisection
         low = int(ratio**2) + 1
         high = n
         while low < high:
@@ -76,11 +76,11 @@ def hoyer(vectors):
     n = vectors.X.shape[1]
     mass = np.sqrt(n) - LEVEL * (np.sqrt(n) - 1)
     for i, x in enumerate(vectors.X):
-        # onto the plane of the sum
+        # project onto the plane of the sum
         s = x + (mass - x.sum()) / n
         zero = np.zeros(n, bool)
         while True:
-            # from the centre of the plane to the sphere
+            # move from the centre of the plane to the sphere
             middle = np.where(zero, 0.0, mass / (n - zero.sum()))
             d = s - middle
             a = d @ d
@@ -92,7 +92,7 @@ def hoyer(vectors):
             if (s >= 0).all():
                 break
 
-            # entries that became negative stay at zero
+            # entries that became negative stay zero
             zero |= s < 0
             s[zero] = 0
             s = np.where(zero, 0.0, s + (mass - s.sum()) / (n - zero.sum()))
