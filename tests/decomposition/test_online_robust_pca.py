@@ -96,7 +96,8 @@ def test_scores_of_a_row_do_not_depend_on_the_size_of_a_huge_cell(cell, seed):
     expected = robust_ridge(X, V, loss).scores
     free = huber_scores(X, V.T, 0.7)
     X[:, 3] = cell
-    assert_allclose(robust_ridge(X, V, loss).scores, expected, atol=1e-3)  # gap of 1e-8
+    # the reference has a gap of 1e-8
+    assert_allclose(robust_ridge(X, V, loss).scores, expected, atol=1e-3)
     assert_allclose(huber_scores(X, V.T, 0.7), free, atol=1e-6)
 
 
@@ -156,7 +157,7 @@ def test_objective_falls_from_pass_to_pass(seed):
     history = ten_passes(X, noise_std=0.5).objective_history_
     assert len(history) == 10
     assert history[-1] < history[0]
-    # the objective of a pass is met at components that move, in another order each time
+    # each pass evaluates the objective at moving components, in a new order
     assert (np.diff(history) < 1e-3 * history[0]).all()
 
 
@@ -177,7 +178,8 @@ def test_duality_gap_of_stable_pursuit(seed):
     Y = batch.dual / max(1, np.linalg.norm(batch.dual, 2) / radius)
     primal = radius * nuclear + huber
     dual = np.sum(X * Y) - np.sum(Y**2) / 2
-    assert 0 <= primal - dual < 2e-3 * primal  # after passes, not a convex solver
+    # the components come from passes, not from a convex solver
+    assert 0 <= primal - dual < 2e-3 * primal
 
 
 # recovery: planted subspaces
@@ -345,7 +347,7 @@ def test_single_precision(seed):
     X, *_ = planted((200, 20), seed=seed)
     model = OnlineRobustPCA(2).fit(X.astype(np.float32))
     assert model.components_.dtype == model.transform(X.astype(np.float32)).dtype == np.float32
-    # the seventh digit of the data, seen through passes
+    # rounding in the seventh digit of the data grows over the passes
     assert_allclose(model.components_, OnlineRobustPCA(2).fit(X).components_, atol=1e-4)
 
 

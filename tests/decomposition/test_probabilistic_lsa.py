@@ -68,7 +68,8 @@ def test_missing_counts_reach_the_optimum_of_imputed_ones(seed):
     for _ in range(1500):
         C, U = oracle.step_with_gaps(gaps, C, U)
     value = oracle.weighted_log_likelihood(filled, C, U, seen)
-    assert_allclose(ours.log_likelihood, value, rtol=1e-6)  # where plain steps are by then
+    # plain steps have reached this value by then
+    assert_allclose(ours.log_likelihood, value, rtol=1e-6)
     again = oracle.weighted_log_likelihood(filled, ours.mixtures, ours.topics.T, seen)
     assert_allclose(ours.log_likelihood, again, rtol=1e-10)
 
@@ -86,8 +87,9 @@ def test_weighted_mixtures_by_a_conic_solver(seed):
             oracle.weighted_log_likelihood(x[None], one[None], U, w[None])
             for one in (mixture, z)
         )
-        assert ours >= theirs * (1 + 1e-6)  # negative numbers
-        assert_allclose(mixture, z, atol=0.01)  # the mixture is less sharp than its likelihood
+        assert ours >= theirs * (1 + 1e-6)  # log-likelihoods are negative
+        # the mixture is less accurate than its likelihood
+        assert_allclose(mixture, z, atol=0.01)
 
 
 @pytest.mark.oracle
@@ -96,7 +98,8 @@ def test_equal_weights_and_weights_of_documents(seed):
     settings = {"random_state": seed, "tol": 1e-10, "max_iter": 5000}
     plain = ProbabilisticLSA(3, **settings).fit(X)
     equal = ProbabilisticLSA(3, **settings).fit(X, entry_weight=np.full(X.shape, 2.5))
-    assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)  # other steps
+    # the steps differ
+    assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)
     assert_allclose(equal.score(X, entry_weight=np.ones(X.shape)), equal.score(X), rtol=1e-12)
 
     # a document of weight 2 is two documents
@@ -128,7 +131,7 @@ def test_weighted_objective_never_falls_and_the_gap_bounds_it(smoothing, seed):
     assert (np.diff(history) >= -1e-12 * np.abs(history[0])).all()
     assert_allclose(models[-1].components_.sum(axis=1), 1, rtol=1e-12)
     if smoothing == 0:
-        # equal up to the mixtures, which are solved once more
+        # the values are equal up to the mixtures, which are solved once more
         value = models[-1].log_likelihood_
         assert_allclose(history[-1], value, rtol=1e-4)
         gaps = [model.log_likelihood_gap_ for model in models]
@@ -186,8 +189,10 @@ def test_folding_in_by_a_conic_solver(seed):
     for x, mixture in zip(X[50:55], model.transform(X[50:55]), strict=True):
         value, z = oracle.mixture_by_cvxpy(x, model.components_)
         ours = oracle.log_likelihood(x[None], mixture[None], model.components_)
-        assert_allclose(ours, value, rtol=1e-6)  # what an interior point method gives
-        assert_allclose(mixture, z, atol=0.01)  # the mixture is less sharp than its likelihood
+        # the tolerance is the accuracy of the interior point method
+        assert_allclose(ours, value, rtol=1e-6)
+        # the mixture is less accurate than its likelihood
+        assert_allclose(mixture, z, atol=0.01)
 
 
 @pytest.mark.oracle
@@ -377,7 +382,7 @@ def test_tempering_guards_against_too_many_topics(seed):
 @pytest.mark.paper
 def test_words_with_two_meanings():
     """Hofmann 2001, section 4.1: a word with two meanings is in both topics."""
-    # plane and river words, and "bank" in both
+    # some words concern planes, others rivers, and "bank" both
     river = [5, 4, 0, 0, 3]
     money = [0, 0, 6, 3, 3]
     X = np.array([river, money] * 10)
@@ -443,7 +448,7 @@ def test_unseen_words_empty_documents_and_zeros(seed):
 @pytest.mark.edge
 def test_partial_fit(seed):
     X, _, _ = corpus(300, seed=seed)
-    X = X[:, X[:10].any(axis=0)]  # scores on the same words
+    X = X[:, X[:10].any(axis=0)]  # score both on the same words
     model = ProbabilisticLSA(3, random_state=0)
     for first in range(0, 250, 10):
         model.partial_fit(X[first : first + 10])
@@ -480,7 +485,7 @@ def test_messages(seed):
     with pytest.raises(ValueError, match="no weights of counts, because its sums"):
         ProbabilisticLSA(random_state=0).fit(gaps).partial_fit(X)
 
-    # parameters, and passes that end too early
+    # check invalid parameters, and passes that end too early
     with pytest.raises(ValueError, match="'posterior_exponent' parameter"):
         ProbabilisticLSA(posterior_exponent=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; increase max_iter or tol"):

@@ -74,7 +74,8 @@ def test_optimum_of_a_cone_solver(delta, missing, seed):
         noise_std=delta / np.sqrt(2 * 16),
         max_iter=20_000,
     ).fit(X)
-    assert_allclose(model.objective_, value, rtol=2e-6)  # what an interior point method gives
+    # the tolerance is the accuracy of the interior point method
+    assert_allclose(model.objective_, value, rtol=2e-6)
     # minimisers are as accurate as the square root of the objective
     assert_allclose(model.low_rank_, L, atol=5e-3)
 
@@ -105,7 +106,7 @@ def test_optimum_with_weights_of_a_cone_solver(delta, seed):
         polish=False,
     ).fit(X, entry_weight=weights)
     assert model.dual_gap_ <= 1e-6
-    # what an interior point method gives
+    # the tolerance is the accuracy of the interior point method
     assert_allclose(model.objective_, stated.problem.value, rtol=2e-6)
     # minimisers are as accurate as the square root of the objective
     assert_allclose(model.low_rank_, stated.variable.value, atol=1e-2)
@@ -142,7 +143,7 @@ def test_scores_with_weights_minimise_weighted_huber_losses(seed):
     width = model.alpha_ * 0.2 * np.sqrt(2 * 20 * weights.mean()) / weights
     residual = X - scores @ V
 
-    # stationary: bounded residuals are orthogonal to the components
+    # at a stationary point, the bounded residuals are orthogonal to the components
     slope = np.clip(residual / width, -1, 1)
     assert_allclose(slope @ V.T, 0, atol=1e-6)
 
@@ -196,14 +197,14 @@ def test_noise_of_known_proportions(spread, seed):
     assert_allclose(model.noise_std_, 0.1, rtol=0.1)
     assert_array_equal(model.column_scale_, 1.0)
 
-    # least squares that knows the right cells and the weights
+    # compare with least squares that is given the right cells and the weights
     right = S == 0
     start = np.linalg.svd(L)[2][:3].T
     A, B = fit_trusted(X, right, start, n_steps=30, cell_weights=size**-2)
     assert error(model.low_rank_, L) < 1.2 * error(A @ B.T, L)
     assert error(model.low_rank_, L) < 0.9 * error(RobustPCA().fit(X).low_rank_, L)
 
-    # outliers: beyond the noise of their cell
+    # outliers exceed the noise of their cell
     residual = np.abs(X - model.low_rank_)
     beyond = residual > 5 * model.noise_scale_ * size
     assert_array_equal(model.support_, beyond)
@@ -231,10 +232,10 @@ def test_minimiser_of_plain_steps(missing, seed):
     assert model.alpha_ == pytest.approx(lam, rel=1e-12)
     reached = oracle.objective(L, np.nan_to_num(X - L), lam)
     assert model.objective_ <= reached * (1 + 1e-8)
-    assert_allclose(model.objective_, reached, rtol=1e-5)  # what the plain steps reach
+    assert_allclose(model.objective_, reached, rtol=1e-5)  # the plain steps reach this value
     assert_allclose(
         model.low_rank_, L, atol=0.02
-    )  # the minimiser is less sharp than the minimum
+    )  # the minimiser is less accurate than the minimum
 
 
 @pytest.mark.oracle
@@ -242,7 +243,7 @@ def test_solver_cvxpy_is_selectable(seed):
     X = planted((20, 15), 1, 0.05, seed)[0]
     model = RobustPCA(solver="cvxpy").fit(X)
     ours = RobustPCA(max_iter=10_000).fit(X)
-    assert model.dual_gap_ < 1e-5  # interior point accuracy
+    assert model.dual_gap_ < 1e-5  # an interior point method reaches this accuracy
     assert_allclose(model.objective_, ours.objective_, rtol=1e-5)
     assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-4)
     noisy = planted((20, 15), 1, 0.05, seed, noise=0.1)[0]
@@ -275,7 +276,8 @@ def test_scores_of_the_stable_algorithm_minimise_the_huber_loss(seed):
     ours, theirs = (huber(X - A @ V, 1.0, 0.15).sum(axis=1) for A in (found.scores, reference))
     assert_allclose(ours, theirs, rtol=1e-7)
     assert (ours <= theirs + 1e-12).all()
-    assert_allclose(found.scores, reference, atol=1e-3)  # the root of that
+    # scores are as accurate as the root of the gap
+    assert_allclose(found.scores, reference, atol=1e-3)
 
 
 @pytest.mark.certificate
@@ -290,7 +292,8 @@ def test_scores_for_a_narrow_huber_function_match_absolute_values(missing, seed)
     assert max(narrow.gap.max(), absolute.gap.max()) <= 1e-12
     sums = [np.nansum(np.abs(X - A @ V), axis=1) for A in (narrow.scores, absolute.scores)]
     assert (sums[1] <= sums[0] + 1e-10).all()
-    assert (sums[0] <= sums[1] + 40 * 1e-6).all()  # the losses differ by half the width a cell
+    # the losses differ by half the width in each cell
+    assert (sums[0] <= sums[1] + 40 * 1e-6).all()
 
 
 # certificate: the answer is optimal
@@ -442,7 +445,7 @@ def test_median_centring_finds_the_offset(seed):
     X, low_rank, _ = planted((120, 60), 2, 0.05, seed)
     offset = 100 * np.random.default_rng(seed).normal(size=60)
     model = RobustPCA(center="median").fit(X + offset)
-    # the medians are off by a noisy row, which is one more component
+    # a noisy row shifts the medians, which adds one component
     assert model.rank_ <= 3
     assert_allclose(model.low_rank_, low_rank + offset, atol=1e-3)
 
@@ -523,7 +526,7 @@ def test_fit_transform_is_transform_of_the_training_rows(seed):
     model = RobustPCA()
     scores = model.fit_transform(X)
     assert_allclose(scores, model.transform(X), rtol=0, atol=1e-12)
-    # exact recovery: U diag(s) of the low-rank part
+    # recovery is exact, so the scores are U diag(s) of the low-rank part
     assert_allclose(scores, model.low_rank_ @ model.components_.T, rtol=0, atol=1e-4)
     assert_allclose(norm(scores, axis=0), model.singular_values_, rtol=1e-5)
 
@@ -585,7 +588,7 @@ def test_one_gross_error_does_not_move_the_components(seed):
     assert_allclose(spoilt.components_ @ clean.T, np.eye(2), atol=1e-5)
     turned = PCA(2).fit(X).components_ @ clean.T
     assert np.linalg.svd(turned, compute_uv=False)[1] < 0.95
-    # a wrong cell is a matter of the cell, not of its row
+    # a single wrong cell does not make its row wrong
     assert set(spoilt.find_outliers().row) == {7}
 
 
@@ -657,7 +660,7 @@ def test_row_and_column_without_entries(seed):
     model = RobustPCA().fit(X)
     assert_allclose(model.low_rank_[5], 0, atol=1e-6)
     assert_allclose(model.low_rank_[:, 8], 0, atol=1e-6)
-    # they do not influence the rest
+    # these cells do not influence the rest
     rest = np.ix_(np.arange(60) != 5, np.arange(50) != 8)
     alone = RobustPCA(alpha=model.alpha_).fit(X[rest])
     assert_allclose(model.objective_, alone.objective_, rtol=2e-6)
@@ -675,7 +678,7 @@ def test_row_with_fewer_entries_than_components(seed):
     row[0, 2:] = np.nan
     with pytest.warns(UserWarning, match="lower n_components"):
         scores = model.transform(row)
-    # minimum norm: what the pseudo-inverse gives
+    # the scores have minimum norm, as with the pseudo-inverse
     expected = np.linalg.pinv(model.components_[:, :2].T) @ row[0, :2]
     assert_allclose(scores[0], expected, atol=1e-6)
 
@@ -816,8 +819,9 @@ def test_support_holds_the_errors_and_noise_scale_the_noise(missing, seed):
     observed = ~np.isnan(X)
     assert (model.support_ & wrong).sum() >= 0.99 * (wrong & observed).sum()
     assert (model.support_ & ~wrong).mean() <= 1e-3
-    assert model.noise_std_ == pytest.approx(0.1, rel=0.05)  # an estimate
-    assert np.median(model.noise_scale_) == pytest.approx(0.1, rel=0.15)  # 200 cells a column
+    assert model.noise_std_ == pytest.approx(0.1, rel=0.05)  # the noise is an estimate
+    # each column has 200 cells
+    assert np.median(model.noise_scale_) == pytest.approx(0.1, rel=0.15)
 
     beyond = np.abs(np.nan_to_num(X - model.low_rank_)) > 5 * model.noise_scale_
     assert_array_equal(model.support_, beyond)
@@ -871,7 +875,7 @@ def test_doubtful_rows_and_columns_are_those_that_lose_cells():
     X[:12, 7] += 20.0
     X[3, rng.random(30) < 0.2] = np.nan
     L = A @ B.T
-    L[:, 7] = 5.0  # a fit between the right cells and the wrong ones
+    L[:, 7] = 5.0  # a fit could lie between the right cells and the wrong ones
     fitted, anew = fit_doubtful(X, L, A, B, bound=0.1)
     assert np.flatnonzero(anew).tolist() == [7]
     assert_allclose(fitted, A @ B.T, atol=1e-4)
@@ -886,13 +890,13 @@ def test_columns_of_unequal_noise(seed):
     model = RobustPCA(tol=1e-4).fit(X)
     assert model.rank_ == 3
     assert model.column_scale_.max() > 5 * model.column_scale_.min()
-    # noise of 40 columns to 20 %, as a column has 300 cells
+    # with 300 cells per column, the noise of 40 columns is estimated to within 20 %
     assert np.mean(np.abs(np.log(model.noise_scale_ / scale)) < 0.2) >= 0.9
     weighted = np.linalg.svd(X / scale, full_matrices=False)
     known = (weighted[0][:, :3] * weighted[1][:3]) @ weighted[2][:3] * scale
     assert error(model.low_rank_, L) <= 1.3 * error(known, L)
 
-    # scores of new rows weigh the columns, too
+    # scores of new rows also weigh the columns
     unweighted = X @ model.components_.T
     truth = L @ model.components_.T
     assert error(model.transform(X), truth) < 0.8 * error(unweighted, truth)
@@ -925,7 +929,7 @@ def test_exact_or_noisy(shape, share, sigma, seed):
     model = RobustPCA(tol=1e-4).fit(X)
     assert model.algorithm_ == ("stable" if sigma else "pcp")
     if not sigma:
-        assert error(model.low_rank_, L) < 1e-3  # the tolerance above
+        assert error(model.low_rank_, L) < 1e-3  # the tolerance is the same as above
         assert model.noise_std_ == 0
         assert not model.noise_scale_.any()
 
@@ -968,7 +972,7 @@ def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
     assert proved(large(shape, 3, 0.05, 0.01, missing, seed))
     assert not proved(large(shape, 3, 0.05, 0.0, missing, seed))
 
-    # Boolean cells say nothing on noise; small tables are pursued at once
+    # Boolean cells carry no information about noise; small tables are solved by pursuit at once
     assert not proved((large(shape, 3, 0.0, 0.1, 0.0, seed) > 2).astype(float))
     monkeypatch.undo()
     assert not proved(large(shape, 3, 0.05, 0.01, missing, seed))
@@ -1023,7 +1027,7 @@ def test_noise_of_a_table_with_just_over_half_zeros():
         model = RobustPCA(tol=1e-4).fit(table)
         assert model.algorithm_ == "stable"
         assert model.support_.mean() < 0.04
-        assert 8 <= model.rank_ <= 14  # the table of all digits has 14
+        assert 8 <= model.rank_ <= 14  # the table of all digits has 14 components
 
 
 @pytest.mark.recovery
@@ -1050,7 +1054,8 @@ def test_tables_of_pure_noise_or_without_noise(seed):
         model = RobustPCA().fit(X)
     assert model.components_.shape == (0, 40)
     assert not model.low_rank_.any()
-    assert RobustPCA().fit(X > 1).algorithm_ == "pcp"  # Boolean: most cells of a column alike
+    # in Boolean tables, most cells of a column are equal
+    assert RobustPCA().fit(X > 1).algorithm_ == "pcp"
     assert RobustPCA().fit(np.full((9, 5), 3.0)).algorithm_ == "pcp"
 
 
@@ -1146,7 +1151,7 @@ def test_display_shows_the_names_of_the_user(seed):
     display = RobustPCADisplay.from_estimator(model, frame)
     assert [ax.get_title() for ax in display.axes_][:2] == ["Table", "Low rank"]
     columns = [label.get_text() for label in display.axes_[0].get_xticklabels()]
-    assert columns == ["s0", "s2", "s4", "s6", "s8", "s10"]  # at most ten
+    assert columns == ["s0", "s2", "s4", "s6", "s8", "s10"]  # at most ten names are shown
     assert display.axes_[0].get_yticklabels()[4].get_text() == "day 12"
     assert_array_equal(display.images_[0].get_array().mask, np.isnan(X))
     expected = model.decompose(frame).sparse / model.noise_scale_

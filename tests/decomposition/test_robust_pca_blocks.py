@@ -33,7 +33,7 @@ def table(noise=0.0, missing=0.0):
     X += np.where(wrong, 10 * rng.normal(size=X.shape), 0.0)
     if missing:
         X[rng.uniform(size=X.shape) < missing] = np.nan
-        X[7] = np.nan  # a row without observed entries
+        X[7] = np.nan  # one row has no observed entries
     return X
 
 
@@ -65,7 +65,7 @@ def test_blocks_solve_the_problem_in_memory(options, missing):
     assert_allclose(other.singular_values_, one.singular_values_, rtol=1e-6)
     assert_array_equal(other.noise_scale_, one.noise_scale_)
 
-    # the matrices of the fit, and answers for rows
+    # check the matrices of the fit, and results for rows
     assert isinstance(lazy.low_rank, da.Array)
     assert lazy.low_rank.shape == lazy.sparse.shape == X.shape
     low_rank, sparse = dask.compute(*lazy)
@@ -81,7 +81,7 @@ def test_sample_tells_exact_from_noisy():
     assert exact.noise_std_ == 0
     assert exact.rank_ == 1
 
-    X = table(0.1) * np.geomspace(1, 8, P)  # columns of unequal noise
+    X = table(0.1) * np.geomspace(1, 8, P)  # the columns differ in their noise
     noisy = RobustPCA()
     low_rank, sparse = noisy.fit_decompose(in_dask(X))
     whole = RobustPCA().fit(X)
@@ -94,7 +94,7 @@ def test_sample_tells_exact_from_noisy():
     missed = (sparse.compute() != 0) != whole.support_
     assert missed.mean() < 0.002
 
-    # no refit: the convex problem shrinks the low rank
+    # without a refit, the convex problem shrinks the low-rank matrix
     convex = RobustPCA(polish=False).fit(X).low_rank_
     assert np.linalg.norm(low_rank.compute() - convex) < 0.02 * np.linalg.norm(convex)
 

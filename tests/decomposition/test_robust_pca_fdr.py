@@ -56,7 +56,7 @@ def test_tail_is_fitted_to_the_middle_of_the_sizes(dof, seed):
     assert 0.75 < found / dof < 1.35
     assert 0.95 < scale / 2.0 < 1.05
 
-    # errors beyond the outer quantile have no influence by their size
+    # the size of errors beyond the outer quantile does not matter
     sizes[:2000] = 100.0
     far = student_tail(sizes)
     sizes[:2000] = 1e9
@@ -77,7 +77,7 @@ def test_small_errors_in_gaussian_noise_are_found_at_the_rate():
         model = RobustPCA(outlier_threshold="fdr", tol=1e-3).fit(X)
         recall.append(model.support_[wrong].mean())
         false.append((model.support_ & ~wrong).sum() / model.support_.sum())
-    assert np.mean(recall) > 0.75  # with 5.0 it is .2
+    assert np.mean(recall) > 0.75  # with a threshold of 5.0 the recall is .2
     assert np.mean(false) < 0.1
 
 
@@ -102,14 +102,14 @@ def test_only_the_cells_differ_from_the_fit_with_five_deviations():
     assert five.outlier_threshold_ == 5.0
     assert five.noise_dof_ == np.inf
 
-    # what the attributes say of the cells
+    # compute the marked cells from the attributes
     residual = X - model.low_rank_
     beyond = np.abs(residual) > model.outlier_threshold_ * model.noise_scale_
     assert_array_equal(model.support_, beyond)
     assert_array_equal(model.sparse_, np.where(beyond, residual, 0.0))
     assert not model.support_[np.isnan(X)].any()
 
-    # a lower rate, fewer cells
+    # a lower rate marks fewer cells
     strict = RobustPCA(outlier_threshold="fdr", fdr=0.02, tol=1e-3).fit(X)
     assert 0 < strict.support_.sum() < model.support_.sum()
     assert not (strict.support_ & ~model.support_).any()

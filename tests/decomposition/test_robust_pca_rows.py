@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skmoderndata.decomposition import RobustPCA, RobustPCADisplay
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-SCALES = np.array([2.4, 2.0, 1.7])  # standard deviations of the scores, noise is .3
+SCALES = np.array([2.4, 2.0, 1.7])  # Standard deviations of the scores; the noise is .3.
 TOL = 1e-4
 
 
@@ -28,7 +28,7 @@ def rows_table(share, kind, *, shape=(100, 20), cells=0.0, missing=0.0, seed=0, 
         scores[outlying] += 6 * SCALES * np.sqrt(p / 20) * rng.choice([-1, 1], size=3)
     X = scores @ components + 0.3 * rng.normal(size=shape)
 
-    # off the components: in one direction or each in its own
+    # move the rows off the components, all in one direction or each in its own
     k = np.count_nonzero(outlying)
     off = np.tile(V[:, 3], (k, 1))
     if kind == "scattered":
@@ -122,7 +122,7 @@ def test_certificate_refers_to_the_inlying_rows(seed):
     assert_array_equal(model.dual_[outlying], 0.0)
     assert_allclose(model.components_, others.components_, atol=1e-5)
     assert_allclose(model.low_rank_[~outlying], others.low_rank_, atol=1e-4)
-    # an outlying row is projected, as a new one
+    # an outlying row is projected like a new row
     projected = others.decompose(X[outlying])
     assert_allclose(model.low_rank_[outlying], projected.low_rank, atol=1e-4)
     assert_array_equal(model.support_[outlying], projected.sparse != 0)
@@ -155,7 +155,7 @@ def test_rows_are_listed_with_their_names(seed):
     assert (np.diff(farthest) <= 0).all()
     assert len(found) == (model.outlying_rows_ | model.leverage_).sum()
 
-    # scores of new rows, and cells outside outlying rows
+    # list new rows by their scores, and cells outside outlying rows
     new = model.find_outliers(frame[:30], kind="rows")
     assert set(new.row[new.verdict == "outlying"]) == set(frame.index[outlying])
     cells = model.find_outliers(frame)
@@ -197,7 +197,7 @@ def test_rows_have_no_attributes_if_not_tested(options):
 @pytest.mark.edge
 def test_rows_without_cells_and_few_rows(seed):
     X, *_ = rows_table(0.1, "together", seed=seed)
-    X += 50.0  # no cells, no scores, and yet no distance
+    X += 50.0  # rows without known cells have neither scores nor distances
     X[3] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -45,7 +45,7 @@ def test_units_and_offsets_do_not_matter(noise, rows):
         scores @ model.components_ + model.mean_, model.low_rank_, atol=1e-8 * SPREAD.max()
     )
 
-    # new rows
+    # compare new rows
     new = table(1, noise)
     assert_allclose(
         (model.decompose(new * SPREAD + OFFSET).low_rank - OFFSET) / SPREAD,
@@ -70,7 +70,7 @@ def test_tables_in_one_unit_keep_their_result():
     assert_array_equal(model.components_, plain.components_)
     assert_array_equal(model.mean_, 0.0)
 
-    # a film: its background is the main component
+    # the background of a film is its main component
     film = 5.0 + 0.1 * X
     model = RobustPCA(center="auto", scale="auto", tol=1e-3).fit(film)
     assert_array_equal(model.mean_, 0.0)

@@ -42,7 +42,8 @@ def test_factors_with_weights_of_entries_match_scaled_rows(seed):
     expected = [nnls((H * r).T, x * r)[0] for x, r in zip(X, root, strict=True)]
     assert_allclose(codes, expected, atol=1e-9)
 
-    # components: least squares column by column; as near as the passes were to the end
+    # compute the components by least squares for each column; they agree up to the tolerance of
+    # the passes
     best = [
         np.linalg.lstsq(codes * r[:, None], x * r, rcond=None)[0]
         for x, r in zip(X.T, root.T, strict=True)
@@ -131,7 +132,7 @@ def test_objective_never_rises_and_respects_the_bound(seed):
 @pytest.mark.certificate
 def test_bound_is_attained_if_the_leading_codes_can_be_made_positive(seed):
     rng = np.random.default_rng(seed)
-    X = np.c_[np.full(40, 5.0), rng.normal(size=(40, 6))]  # all rows in a half space
+    X = np.c_[np.full(40, 5.0), rng.normal(size=(40, 6))]  # all rows lie in a half space
     model = SemiNMF(3, n_init=5, random_state=0, tol=1e-5, max_iter=5000).fit(X)
     assert_allclose(model.objective_, oracle.singular_bound(X, 3), rtol=1e-3)
 
@@ -179,7 +180,7 @@ def test_sparse_input_weights_signs_units(seed):
     codes = model.transform(X)
     score = model.score(X)
     thin = sparse.csr_array(X)
-    # components may be far from determined, the objective is not
+    # the objective is determined, although the components may not be
     near = {"rtol": 2e-3}
     assert_allclose(model.transform(thin), codes, atol=1e-9 * codes.max())
     assert_allclose(model.score(sparse.csc_array(X)), score, rtol=1e-9)
@@ -247,7 +248,7 @@ def test_repeated_entries_add_up(seed):
     thin = SemiNMF(3).fit(D)
     assert_allclose(thin.objective_, dense.objective_, rtol=1e-9)
     assert_allclose(thin.score(D), dense.score(X), rtol=1e-8)
-    assert D.nnz == 60 * 24  # the caller's matrix is left as it was
+    assert D.nnz == 60 * 24  # the caller's matrix is unchanged
 
 
 @pytest.mark.invariance
@@ -270,7 +271,7 @@ def test_partial_fit_of_single_precision(size, seed):
     scaled = (size * X).astype(np.float32)
     model = SemiNMF(3, tol=1e-3).fit(scaled[:60]).partial_fit(scaled[60:])
     assert np.isfinite(model.components_).all()
-    # 24 bits, and flat directions
+    # products have 24 bits, and the objective is flat in some directions
     assert_allclose(model.objective_ / size**2, whole.objective_, rtol=1e-2)
     before = model.fit(scaled[:60]).kkt_residual_
     assert model.partial_fit(scaled[60:]).kkt_residual_ != before
@@ -285,7 +286,8 @@ def test_extreme_units(seed):
         base = SemiNMF(2, **settings).fit(X)
         for size, dtype in ((1e48, float), (1e-48, float), (1e13, "f4"), (1e-14, "f4")):
             model = SemiNMF(2, **settings).fit((size * X).astype(dtype))
-            assert_allclose(model.objective_ / size**2, base.objective_, rtol=1e-2)  # by tol
+            # the tolerance is `tol`
+            assert_allclose(model.objective_ / size**2, base.objective_, rtol=1e-2)
             assert np.isfinite(model.transform((size * X).astype(dtype))).all()
     with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):
         SemiNMF(2).fit(1e60 * X)
@@ -302,7 +304,7 @@ def test_objective_of_exact_factors_has_no_rounding_noise(dtype, seed):
     history = model.objective_history_
     assert history.min() >= 0
     assert (np.diff(history) <= 0).all()
-    # sums of products of 24 bits, down to a share of 3e-4 of what they are the rest of
+    # single-precision products cancel down to a fraction of 3e-4
     rtol = 1e-6 if dtype == np.float64 else 1e-3
     error = model.reconstruction_err_**2 / 2
     assert_allclose(model.objective_, error, rtol=rtol, atol=1e-24 * (X * X).sum())
@@ -362,12 +364,12 @@ def test_few_observed_entries_do_not_give_huge_factors(seed):
     H = model.components_
     assert np.sqrt(np.mean((W @ H - F)[~observed] ** 2)) < F.std()
 
-    # stationary for the objective with the ridge, which it reports
+    # the objective that it reports has a ridge, and the result is stationary for it
     residual = np.where(observed, W @ H - X, 0.0)
     ridge = model.ridge_
     gradient = W.T @ residual + ridge * H
     assert np.abs(gradient).max() < 1e-3 * np.abs(W.T @ np.where(observed, X, 0.0)).max()
     penalty = ridge / 2 * (np.sum(W**2) + np.sum(H**2))
     objective = np.sum(residual**2) / 2 + penalty
-    assert_allclose(model.objective_, objective, rtol=1e-3)  # the codes are the exact ones
+    assert_allclose(model.objective_, objective, rtol=1e-3)  # the codes are exact
     assert SemiNMF(4).fit(np.nan_to_num(X)).ridge_ == 0

@@ -102,7 +102,8 @@ def test_sequences_gaps_and_times(lengths, lag):
 @pytest.mark.invariance
 def test_rounding_errors_are_corrected_in_blocks_too():
     X = series()
-    X = np.column_stack([X, X[:, 0] + 1e-6 * np.cos(np.arange(400) / 90)])  # nearly collinear
+    # the features are nearly collinear
+    X = np.column_stack([X, X[:, 0] + 1e-6 * np.cos(np.arange(400) / 90)])
     here = SlowFeatureAnalysis(rank_tol=0).fit(X)
     lazy = SlowFeatureAnalysis(rank_tol=0).fit(in_dask(X, (150, 250)))
     plain = SlowFeatureAnalysis(rank_tol=0).partial_fit(X)
@@ -187,7 +188,7 @@ def test_times_must_increase_across_blocks_too(wrong):
     times[wrong] = times[wrong - 1]
     with pytest.raises(ValueError, match="times must be finite and increase"):
         SlowFeatureAnalysis().fit(in_dask(X, (150, 250)), times=times)
-    ids = np.repeat([0, 1], [wrong, 400 - wrong])  # another sequence begins there
+    ids = np.repeat([0, 1], [wrong, 400 - wrong])  # a new sequence begins there
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SlowFeatureAnalysis().fit(in_dask(X, (150, 250)), times=times, sequence_ids=ids)
@@ -197,7 +198,7 @@ def test_times_must_increase_across_blocks_too(wrong):
 def test_polynomials_in_blocks_do_not_depend_on_the_origin():
     X, _ = make_slow_signal(600)
     X += 1e5
-    X[:30] = -999999.0  # rows that the mask leaves out
+    X[:30] = -999999.0  # the mask leaves out these rows
     mask = np.arange(600) >= 30
     here = SlowFeatureAnalysis(degree=2).fit(X, sample_mask=mask)
     for sample_mask in (mask, da.from_array(mask, chunks=100)):

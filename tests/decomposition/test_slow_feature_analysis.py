@@ -147,7 +147,8 @@ def test_matches_the_route_by_singular_values(seed, degree):
     Y, delta = slow_outputs(X, degree=degree, ids=ids)
     model = SlowFeatureAnalysis(degree=degree).fit(X, sequence_ids=ids)
     assert_allclose(model.delta_values_, delta, rtol=1e-7)
-    assert_same_outputs(model.transform(X), Y, atol=1e-5)  # near-equal values turn the vectors
+    # vectors rotate if values are nearly equal
+    assert_same_outputs(model.transform(X), Y, atol=1e-5)
 
 
 @pytest.mark.oracle
@@ -197,7 +198,7 @@ def test_lag_gives_the_time_lagged_independent_components(seed):
     mixing = np.random.default_rng(seed).normal(size=(3, 3))
     model = SlowFeatureAnalysis(lag=100).fit(sources @ mixing)
     expected = 2 * (1 - np.cos(100 * np.array([3, 7, 19]) * 2 * np.pi / 4000))
-    # steps over the end of the period are missing: 100 of 4000
+    # 100 of 4000 steps are missing, those across the end of the period
     assert_allclose(model.delta_values_, expected, rtol=0.05)
 
 
@@ -240,7 +241,8 @@ def test_mixed_cosines_are_ordered_by_frequency(seed):
     rng = np.random.default_rng(seed)
     n = 2000
     frequencies = np.array([2, 5, 9, 14, 30])
-    t = np.arange(n) + 0.5  # cosines that fit the interval: exactly uncorrelated, steps too
+    # cosines that fit the interval are exactly uncorrelated, and so are their steps
+    t = np.arange(n) + 0.5
     sources = np.sqrt(2) * np.cos(np.pi * np.outer(t, frequencies) / n)
     model = SlowFeatureAnalysis()
     Y = model.fit_transform(sources @ rng.normal(size=(5, 5)))
@@ -255,7 +257,7 @@ def test_mixed_cosines_are_ordered_by_frequency(seed):
 def test_white_noise_has_delta_two(seed):
     X = np.random.default_rng(seed).normal(size=(50_000, 3))
     model = SlowFeatureAnalysis().fit(X)
-    # standard error of a delta value: 2 / sqrt(n); the extremes of 3 stay within 6 of them
+    # the standard error of a delta value is 2 / sqrt(n); the extremes of 3 stay within 6 of them
     assert_allclose(model.delta_values_, 2, atol=12 / np.sqrt(50_000))
 
 
@@ -344,7 +346,7 @@ def test_splitting_a_sequence_removes_one_step(seed):
     A = (moments(X)[2] * 399 - np.outer(step, step)) / 398
     C = np.cov(X.T, bias=True)
     assert_allclose(split.delta_values_, linalg.eigh(A, C, eigvals_only=True), rtol=1e-8)
-    # periods within a sequence: two of 200 rows on average
+    # periods are counted within a sequence: two of 200 rows on average
     assert_allclose(split.eta_values_, 200 / (2 * np.pi) * np.sqrt(split.delta_values_))
 
 
@@ -379,7 +381,7 @@ def test_partial_fit_equals_fit_however_the_rows_are_cut(seed, size, setting):
     assert model.n_sequences_ == whole.n_sequences_
     assert_allclose(model.delta_values_, whole.delta_values_, rtol=1e-10)
     assert_allclose(model.mean_, whole.mean_, rtol=1e-10, atol=1e-12)
-    # whole vectors, so that signs count as well
+    # compare the vectors with their signs
     assert_allclose(model.components_, whole.components_, rtol=1e-9, atol=1e-10)
 
 
@@ -393,7 +395,7 @@ def test_partial_fit_continues_after_fit(seed):
     timed = SlowFeatureAnalysis(degree=2).fit(X[:400], times=times[:400])
     timed.partial_fit(X[400:], times=times[400:])
     assert_allclose(timed.delta_values_, whole.delta_values_, rtol=1e-9)
-    model.fit(X[:400])  # forgets
+    model.fit(X[:400])  # `fit` forgets earlier rows
     assert model.n_samples_seen_ == 400
 
 
@@ -413,7 +415,7 @@ def test_times_of_equal_spacing_only_change_the_unit():
     timed = SlowFeatureAnalysis().fit(X, times=0.25 * np.arange(400) + 7)
     assert_allclose(timed.delta_values_, plain.delta_values_ * 16, rtol=1e-10)
     assert_allclose(timed.components_, plain.components_, rtol=1e-8, atol=1e-10)
-    # durations: 399 steps against 400 rows
+    # there are 399 steps but 400 rows
     assert_allclose(timed.eta_values_, plain.eta_values_ * 399 / 400, rtol=1e-10)
 
 
@@ -480,7 +482,7 @@ def test_extrema_of_a_quadratic_form_on_a_sphere(seed, case):
         H = np.zeros((4, 4))
     elif case == "no linear part":
         f = np.zeros(4)
-    elif case == "hard":  # no linear part along the extreme directions
+    elif case == "hard":  # the linear part vanishes along the extreme directions
         f = 0.1 * V[:, 1] + 0.2 * V[:, 2]
     elif case == "repeated":
         H = V @ np.diag([-1, -1, 2, 2]) @ V.T
@@ -490,7 +492,7 @@ def test_extrema_of_a_quadratic_form_on_a_sphere(seed, case):
     X *= 1.7 / np.linalg.norm(X, axis=1, keepdims=True)
     largest, smallest = form.extrema_on_sphere(1.7)
 
-    # stationary, of norm 1.7, and beyond all random points
+    # the extremes are stationary, have norm 1.7, and exceed all random points
     for x, sign in ((largest, 1), (smallest, -1)):
         assert_allclose(np.linalg.norm(x), 1.7, rtol=1e-9)
         gradient = H @ x + f
@@ -617,7 +619,7 @@ def assert_same_model(model, whole, rtol=1e-10):
     assert_allclose(model.mean_, whole.mean_, rtol=rtol, atol=1e-12)
     assert_allclose(model.delta_values_, whole.delta_values_, rtol=rtol)
     assert_allclose(model.eta_values_, whole.eta_values_, rtol=rtol)
-    # vectors of near-equal values turn by more than the values move
+    # vectors of nearly equal values rotate by more than the values change
     assert_allclose(model.components_, whole.components_, rtol=1e-8, atol=1e-10)
 
 
@@ -633,7 +635,7 @@ def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
         given["sequence_ids"] = np.sort(rng.integers(0, 6, 400))
     if rows in ("mask", "all"):
         X[rng.random(400) < 0.05] = np.nan
-        X[100:110] = np.nan  # a block without a usable row
+        X[100:110] = np.nan  # one block has no usable row
         given["sample_mask"] = rng.random(400) > 0.05
     if rows in ("times", "all"):
         given["times"] = rng.uniform(0.5, 2, 400).cumsum()
@@ -888,7 +890,8 @@ def test_fewer_rows_than_features():
     assert model.rank_ <= 11
     Y = model.transform(X)
     assert_allclose(Y.T @ Y / 12, np.eye(model.rank_), atol=1e-8)
-    assert model.score(series(1, n=300)) < -0.1  # the fit is to noise, and score shows it
+    # the functions fit noise, and the score shows it
+    assert model.score(series(1, n=300)) < -0.1
     two = SlowFeatureAnalysis().fit(X[:2])
     assert_allclose(two.delta_values_, [4])
 
@@ -1116,7 +1119,7 @@ def test_memory_is_five_matrices_and_one_chunk(n_components):
     D = 324
     chunk = 2048
     peak = peak_of_fit(X, n_components=n_components, degree=2, batch_size=chunk)
-    rows = 20_000 * 8 * 3  # numbers of sequences, valid rows
+    rows = 20_000 * 8 * 3  # the columns count sequences and valid rows
     assert peak < 5 * D * D * 8 + chunk * D * 8 * 1.1 + rows
 
 
@@ -1157,7 +1160,7 @@ def test_fit_never_expands_the_whole_input(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SlowFeatureAnalysis(degree=2, batch_size=100).fit(X).transform(X)
-    assert 100 <= max(widths) <= 101  # a chunk, and the row before it
+    assert 100 <= max(widths) <= 101  # a chunk includes the row before it
 
 
 @pytest.mark.edge

@@ -94,7 +94,7 @@ def test_weights_of_entries_alike_in_rows_are_weights_of_rows(seed):
     both = clone(same).fit(
         X, sample_weight=rows**0.5, entry_weight=np.tile(rows[:, None] ** 0.5, X.shape[1])
     )
-    # passes end at the same residual, and rounding of two forms of the sums is all between them
+    # the passes stop at the same residual, so only the rounding of two forms of the sums differs
     for model in (entries, both):
         assert_allclose(model.components_, weighted.components_, atol=1e-6)
         assert_allclose(model.objective_, weighted.objective_, rtol=1e-9)
@@ -114,7 +114,7 @@ def test_exact_alternation_column_by_column(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SparseNMF(4, penalty=None, solver="bpp", init=H, max_iter=7).fit(X)
     length = np.linalg.norm(H_end, axis=1, keepdims=True)
-    length[length == 0] = 1  # a component may be lost on the way
+    length[length == 0] = 1  # the solver may lose a component
     assert_allclose(model.components_, H_end / length, atol=1e-9)
     assert_allclose(model.objective_, ((X - W @ H_end) ** 2).sum() / 2, rtol=1e-10)
 
@@ -141,7 +141,8 @@ def test_not_above_scikit_learn(alpha, seed):
     value = ((X - W @ H) ** 2).sum() / 2 + alpha * (W.sum() + H.sum())
     penalty = {"side": "both", "form": "plain", "alpha": alpha} if alpha else {"penalty": None}
     ours = SparseNMF(5, n_init=5, random_state=seed, tol=1e-5, max_iter=5000, **penalty).fit(X)
-    assert ours.objective_ <= value * (1 + 1e-4)  # local optima differ by more than that
+    # local optima differ by more than this tolerance
+    assert ours.objective_ <= value * (1 + 1e-4)
 
 
 @pytest.mark.oracle
@@ -179,7 +180,7 @@ def test_kkt_residual_matches_the_gradients(solver, missing, seed):
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
     model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
     assert model.kkt_residual_ <= 1e-7
-    # the codes are solved for exactly once more, so that only the components may be off
+    # the codes are solved exactly once more, so only the components may be inexact
     assert projected_gradient_ratio(X, model.transform(X), model.components_, 0.3, 0.5) < 1e-6
 
 
@@ -420,7 +421,7 @@ def test_sparse_input_masks_weights_order(settings, seed):
     H = model.fit(X).components_
     codes = model.transform(X)
     score = model.score(X)
-    # all of these reach the same point, to the tolerance of the fit
+    # all variants reach the same point, to the tolerance of the fit
     near = {"atol": 1e-3 * H.max()}
     assert_allclose(model.fit(sparse.csr_array(X)).components_, H, **near)
     assert_allclose(model.transform(sparse.csr_matrix(X)), codes, atol=1e-3 * codes.max())
@@ -463,7 +464,7 @@ def test_float32_is_nearly_as_good(seed):
     assert (
         single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     )
-    assert_allclose(single.objective_, double.objective_, rtol=1e-3)  # 24 bits in the products
+    assert_allclose(single.objective_, double.objective_, rtol=1e-3)  # products have 24 bits
     assert single.kkt_residual_ <= 1e-4
 
 
@@ -498,7 +499,7 @@ def test_partial_fit_adds_up(seed):
     assert model.n_features_in_ == 24
     before = -SparseNMF(4, penalty=None).fit(X[:40]).score(X)
     assert -model.score(X) < before
-    # the objective counts all rows, estimated from the later ones
+    # the objective counts all rows, and is estimated from the later ones
     assert_allclose(model.objective_, whole.objective_, rtol=0.1)
     sparse_fit = SparseNMF(4, penalty=None).partial_fit(sparse.csr_array(X[:40]))
     sparse_fit.partial_fit(sparse.csr_array(X[40:]))
@@ -564,7 +565,7 @@ def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
     model = SparseNMF(3, max_iter=3000, **settings).partial_fit(X)
     value = model.objective_
     again = model.partial_fit(X)
-    # the same rows, twice, but the penalty of the components only once
+    # the rows count twice, but the penalty of the components only once
     assert value < again.objective_ <= 2 * value * (1 + 1e-6)
 
 
@@ -688,7 +689,7 @@ def test_more_components_than_rows_or_columns(seed):
         model = SparseNMF(9, penalty=None, random_state=0).fit(X)
     assert model.reconstruction_err_ < 1e-3 * np.linalg.norm(X)
     assert np.isfinite(model.transform(X)).all()
-    SparseNMF(9).fit(X)  # the penalty determines them
+    SparseNMF(9).fit(X)  # the penalty determines this number of components
     wide = mixed(30, 5, 2, seed)
     SparseNMF(
         9, penalty="hoyer", sparseness_codes=0.5, codes_axis="sample", tol=1e-2, max_iter=3000
@@ -718,7 +719,7 @@ def test_repeated_entries_add_up(settings, seed):
     assert_allclose(thin.transform(D), dense.transform(X), atol=1e-6)
     assert_allclose(thin.score(D), dense.score(X), rtol=1e-8)
     for part, before in zip((D.data, D.indices, D.indptr), held, strict=True):
-        assert_array_equal(part, before)  # the caller's matrix is left as it was
+        assert_array_equal(part, before)  # the caller's matrix is unchanged
         assert part.dtype == before.dtype
 
 
@@ -835,7 +836,8 @@ def test_partial_fit_in_other_units(settings, dtype, seed):
     model = SparseNMF(3, tol=1e-3, **settings)
     model.fit((size * X[:40]).astype(dtype)).partial_fit((size * X[40:]).astype(dtype))
     assert np.isfinite(model.components_).all()
-    rtol = 1e-9 if dtype == np.float64 else 1e-2  # 24 bits, and flat directions
+    # products have 24 bits, and the objective is flat in some directions
+    rtol = 1e-9 if dtype == np.float64 else 1e-2
     assert_allclose(model.objective_ / size**2, base.objective_, rtol=rtol)
 
 
@@ -861,7 +863,7 @@ def test_objective_of_exact_factors_has_no_rounding_noise(dtype, seed):
     history = model.objective_history_
     assert history.min() >= 0
     assert (np.diff(history) <= 0).all()
-    error = model.reconstruction_err_**2 / 2  # components are stored in the type of X
+    error = model.reconstruction_err_**2 / 2  # components have the data type of X
     assert_allclose(model.objective_, error, rtol=1e-6, atol=1e-24 * (X * X).sum())
 
 
@@ -931,7 +933,7 @@ def test_warns_about_a_ridge_with_weight_zero(seed):
     X = mixed(60, 24, 4, seed)
     with pytest.warns(UserWarning, match="has no minimum.*Set penalty=None"):
         SparseNMF(2, alpha=0, ridge=5.0, tol=0.1).fit(X)
-    # both factors, or none: there is a minimum
+    # a minimum exists with ridges on both factors, or on none
     SparseNMF(2, alpha=0, ridge=0).fit(X)
     SparseNMF(2, alpha=0, ridge=5.0, side="both").fit(X)
     assert SparseNMF(2, penalty=None, ridge=5.0).fit(X).ridge_ == 5.0

@@ -95,7 +95,7 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
     new, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=None)
     assert_array_equal(gains, gain)
 
-    # central differences of the reconstruction error
+    # compute central differences of the reconstruction error
     step = 1e-6
     slope = np.empty_like(D)
     for j in range(12):
@@ -105,15 +105,15 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
             up[j, p] += step
             down[j, p] -= step
             slope[j, p] = np.sum((X - A @ up) ** 2) - np.sum((X - A @ down) ** 2)
-    slope /= 4 * step * 30  # slope of half the mean squared error
+    slope /= 4 * step * 30  # compute the slope of half the mean squared error
 
     moved = D - 1e-4 / np.mean(A**2, axis=0).max() * slope
     assert_allclose(new, moved / np.linalg.norm(moved, axis=1, keepdims=True), atol=1e-9)
 
-    # gain control: the variance approaches its goal
+    # with gain control, the variance approaches its goal
     scaled, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=0.1)
     assert_allclose(after, 0.95 * 0.1 + 0.05 * np.mean(A**2, axis=0))
-    assert (gains > gain).all()  # coefficients vary more than the goal
+    assert (gains > gain).all()  # the coefficients vary more than the goal
     assert_allclose(np.linalg.norm(scaled, axis=1), gains)
 
 
@@ -166,7 +166,7 @@ def test_threads_dtype_batches_and_grid_search(seed):
     # a code depends on its signal alone
     assert_allclose(model.transform(X[:5]), model.transform(X)[:5], atol=1e-10)
 
-    # steps over parts are those over the whole
+    # steps over parts equal steps over the whole
     rng = np.random.RandomState(seed)
     start = rng.normal(size=(10, 8))
     whole = Sparsenet(init=start, alpha=0.1).partial_fit(X)

@@ -17,7 +17,8 @@ from skmoderndata.decomposition import KernelPCAOutlierDetector
 from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis
 from tests.oracles.kernel_discriminant import fisher_direction, fisher_ratio, scatters
 
-# The covariance within the classes is half of the sum of theirs: so is the ridge.
+# With equal priors, the covariance within the classes, and therefore the ridge, is half of the sum
+# over the classes.
 Fisher = functools.partial(KernelDiscriminantAnalysis, priors=(0.5, 0.5))
 
 

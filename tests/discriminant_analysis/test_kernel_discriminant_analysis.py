@@ -63,7 +63,7 @@ def test_linear_kernel_is_linear_discriminant_analysis_with_a_ridge(seed):
     assert_allclose(model.predict_log_proba(new), linear.predict_log_proba(new), atol=1e-8)
     assert_allclose(model.predict_proba(new), linear.predict_proba(new), atol=1e-8)
     assert_array_equal(model.predict(new), linear.predict(new))
-    # shrinkage s is a ridge of s / ((1 - s) p) traces, for classes of equal prior
+    # for classes of equal prior, shrinkage s is a ridge of s / ((1 - s) p) traces
     s = 0.1
     even = np.full(4, 0.25)
     model = KernelDiscriminantAnalysis("linear", alpha=s / (1 - s) / 5, priors=even).fit(X, y)
@@ -85,7 +85,8 @@ def test_directions_are_orthonormal_and_optimal(seed):
     model = KernelDiscriminantAnalysis(gamma=0.05, alpha=0.01).fit(X, y)
 
     K = rbf_kernel(X, gamma=0.05)
-    # orthonormal in the ridged scatter within classes, in which that between classes is diagonal
+    # the directions are orthonormal in the ridged scatter within classes, and diagonalise the
+    # scatter between classes
     A = model.dual_coef_
     scores = K @ A
     within = sum((y == c).mean() * np.cov(scores[y == c].T, bias=True) for c in np.unique(y))
@@ -96,7 +97,7 @@ def test_directions_are_orthonormal_and_optimal(seed):
         for c, m in zip(model.classes_, model.class_scores_, strict=True)
     )
     assert_allclose(between, np.diag(model.eigenvalues_), atol=1e-8)
-    # stationarity in feature space, coefficient by coefficient: S_b W = (S_w + ridge) W diag
+    # check stationarity in feature space, for each coefficient: S_b W = (S_w + ridge) W diag
     G = np.stack([(y == c) / (y == c).sum() - 1 / len(y) for c in model.classes_], axis=1)
 
     shares = np.array([(y == c).mean() for c in model.classes_])
@@ -152,7 +153,7 @@ def test_kernel_in_five_forms(seed):
         KernelDiscriminantAnalysis(gamma=0.125, solver="low_rank").fit(X, y).transform(new),
     ]
     for Z in found:
-        assert_allclose(Z, want, atol=1e-6)  # divided by a ridge of 0.001
+        assert_allclose(Z, want, atol=1e-6)  # errors are divided by a ridge of 0.001
 
 
 @pytest.mark.invariance
@@ -218,4 +219,5 @@ def test_raises_if_singular_in_double_precision(solver, shift, alpha):
     model = KernelDiscriminantAnalysis(kernel, alpha=alpha, solver=solver)
     with pytest.raises(ValueError, match="increase alpha, or centre the samples"):
         model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
-    KernelDiscriminantAnalysis("rbf").fit(X + 1e9, y)  # a kernel of differences does not care
+    # a kernel of differences does not depend on the origin
+    KernelDiscriminantAnalysis("rbf").fit(X + 1e9, y)

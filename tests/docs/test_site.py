@@ -98,7 +98,7 @@ def test_every_class_to_choose_exists_or_is_in_the_atlas():
 )
 def test_a_newcomer_finds_the_method(problem, name):
     rows = [line for line in choose.render(DOCS).splitlines() if problem in line.lower()]
-    assert len(rows) >= 2  # by task and by data
+    assert len(rows) >= 2  # the page has rows by task and rows by data
     assert any(f"{{doc}}`{name} </methods/" in row for row in rows)
 
 
@@ -142,7 +142,7 @@ def test_gallery_is_grouped_by_chapter():
     page = gallery.regroup(index, ROOT / "examples", DOCS)
     order = [
         "The tour",
-        ">What of plot_ten_minutes?",  # under its own name
+        ">What of plot_ten_minutes?",  # the question is listed under its own name
         "Components",
         "Robust<wbr>PCA: What",
         "Sparse codes",
@@ -321,7 +321,8 @@ def test_formulas_are_rendered_correctly(tex, expected):
 def test_method_pages_have_formulas_as_mathematics(page):
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
     code = re.findall(r"(?<!`)`([^`]+)`(?!`)", text)
-    # a power, a norm, a sum or a subscript in code; Python's own powers of numbers are code
+    # Powers, norms, sums and subscripts as signs of formulas in code. Python's own powers of
+    # numbers are code.
     signs = re.compile(r"\^|\|\||\bsum_|\b[a-zA-Z]_[ij]\b|\b[a-z] ?\*\* ?\d")
     assert [span for span in code if signs.search(span)] == []
     for formula in re.findall(r"^\$\$\n(.*?)\n\$\$", text, flags=re.S | re.M):

@@ -50,10 +50,10 @@ def test_rules_term_by_term(combine, partition, seed):
     means, variances = map(np.array, zip(*experts(model, X, y, new), strict=True))
     prior = KERNEL.diag(new)
 
-    # exponents of the experts, sample by sample
+    # compute the exponents of the experts for each sample
     for i in range(20):
         v = variances[:, i]
-        if combine == "grbcm":  # corrections of the shared expert
+        if combine == "grbcm":  # correct for the shared expert
             beta = np.array([0.0, 1.0, *(0.5 * np.log(v[0] / v[2:]))])
             beta[0] = 1 - beta.sum()
         else:
@@ -207,7 +207,7 @@ def test_degenerate_data_have_finite_results(seed):
         assert np.isfinite(std).all()
     one = fixed().fit(X[:1], y[:1])
     assert_allclose(one.predict(X[:1]), y[:1])
-    many = fixed(n_experts=500).fit(X, y)  # no more experts than samples
+    many = fixed(n_experts=500).fit(X, y)  # there are at most as many experts as samples
     assert len(many.experts_) == 120
 
 

@@ -99,7 +99,7 @@ def test_every_kernel_is_optimised(cls, kernel, X):
 @pytest.mark.parametrize(("kernel", "X"), CASES)
 def test_one_expert_is_the_exact_process(kernel, X):
     if "WhiteKernel" in repr(kernel):
-        return  # the noise here
+        return  # this term is the noise
     y = target(X)
     new = X[:5]
     exact = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=True).fit(
@@ -111,7 +111,7 @@ def test_one_expert_is_the_exact_process(kernel, X):
     all_samples = SparseGaussianProcessRegressor(kernel, inducing=X, optimizer=None).fit(X, y)
     scale = np.abs(y).max()
     assert_allclose(one.predict(new), exact.predict(new), rtol=0, atol=1e-9 * scale)
-    # the jitter of 1e-8 counts against a noise of 0.1, more so where kernel values are large
+    # the jitter of 1e-8 matters against a noise of 0.1, more so for large kernel values
     assert_allclose(all_samples.predict(new), exact.predict(new), rtol=0, atol=1e-3 * scale)
 
 
@@ -130,7 +130,7 @@ def test_gradients_by_differences(algorithm, kernel, X):
     for j in range(len(theta)):
         step = 1e-5 * (np.arange(len(theta)) == j)
         up, down = (model.log_marginal_likelihood(theta + e, X=X, y=y) for e in (step, -step))
-        # differences of a likelihood of some hundred have errors of 1e-8
+        # differences of a likelihood of some hundreds have errors of 1e-8
         assert_allclose(
             gradient[j], (up - down) / 2e-5, atol=1e-5 * (1 + np.abs(gradient).max())
         )
@@ -142,7 +142,8 @@ def test_a_parameter_at_the_end_of_its_domain(cls):
     """No difference quotient leaves the domain: gamma is at most 2."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=60)  # smooth, as the Gaussian is
+    # the target is smooth, like the Gaussian kernel
+    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=60)
     kernel = GammaExponential(1.0, 1.9, length_scale_bounds=(0.1, 10), gamma_bounds=(0.5, 2))
     with pytest.warns(ConvergenceWarning, match="the upper bound 2 of gamma"):
         model = quick(kernel, cls).fit(X, y)

@@ -90,7 +90,7 @@ def test_a_general_optimiser_reaches_the_same_posterior(seed):
     options = {"maxiter": 1000, "maxfun": 10**6, "ftol": 1e-13}
     other = minimize(negative, start, method="L-BFGS-B", options=options)
     bound = maximise_bound(A, rest, y, w, first_sites(y), tol=1e-12, max_iter=100)
-    # tolerance of a gradient by differences
+    # the tolerance is the accuracy of gradients by differences
     assert_allclose(bound.objective, -other.fun, rtol=1e-6)
     assert bound.objective >= -other.fun - 1e-9
 
@@ -104,7 +104,7 @@ def test_all_samples_as_inducing_inputs_are_near_laplace(seed):
     exact = GaussianProcessClassifier(KERNEL, optimizer=None).fit(X, y)
     ours = model.predict_proba(new)
     theirs = exact.predict_proba(new)
-    assert np.abs(ours - theirs).max() < 0.06  # two approximations of one posterior
+    assert np.abs(ours - theirs).max() < 0.06  # both approximate the same posterior
     assert log_loss(truth, ours) < log_loss(truth, theirs) + 0.01
 
 
@@ -195,7 +195,7 @@ def test_probabilities_are_calibrated(seed):
     p = model.predict_proba(X[2000:])[:, 1]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         bin_ = (p >= low) & (p < low + 0.2)
-        # three standard deviations of a frequency, and what 2000 samples leave open
+        # allow three standard deviations of a frequency, and the error with 2000 samples
         allowed = 0.04 + 1.5 / np.sqrt(bin_.sum())
         assert abs(p[bin_].mean() - y[2000:][bin_].mean()) < allowed
 
@@ -209,7 +209,7 @@ def test_weights_are_copies(seed):
     w = np.random.default_rng(seed).integers(0, 3, len(y))
     weighted = fixed().fit(X, y, sample_weight=w)
     copies = fixed().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-    # both to a gap of 1e-8 per sample
+    # both have a gap of 1e-8 per sample
     assert_allclose(weighted.predict_proba(X), copies.predict_proba(X), rtol=1e-4)
     assert_allclose(weighted.lower_bound_, copies.lower_bound_, rtol=1e-7)
 
@@ -220,7 +220,7 @@ def test_names_of_classes_and_order_of_rows(seed):
     model = fixed().fit(X, y)
     named = fixed().fit(X[::-1], np.array(["zebra", "ape"])[y[::-1]])
     assert list(named.classes_) == ["ape", "zebra"]
-    # both to a gap of 1e-8 per sample
+    # both have a gap of 1e-8 per sample
     assert_allclose(named.predict_proba(X), model.predict_proba(X)[:, ::-1], rtol=1e-3)
     assert (named.predict(X) == np.array(["zebra", "ape"])[model.predict(X)]).all()
 
@@ -240,7 +240,7 @@ def test_threads_over_classes(seed):
 
 @pytest.mark.invariance
 def test_far_samples_have_equal_probabilities_in_every_batch(seed):
-    # the mean is zero there: rounding of a sum over nodes chose one class or the other
+    # the mean is zero there, so rounding of a sum over nodes chose the class
     variance = np.random.default_rng(seed).uniform(1e-3, 1e3, size=200)
     assert (mean_probability(np.zeros(200), variance) == 0.5).all()
     X, y = moons(seed)

@@ -38,7 +38,7 @@ KERNELS = {
     "matern32": Matern(1.0, nu=1.5),
     "matern52": ConstantKernel(0.7) * Matern(1.2, nu=2.5),
     "rational": RationalQuadratic(0.8, 1.3),
-    "sum": RBF(1.0) + DotProduct(0.5),  # gradient of scikit-learn
+    "sum": RBF(1.0) + DotProduct(0.5),  # this kernel uses the gradient of scikit-learn
     "product": RBF(1.0) * RBF(2.0),
 }
 METHODS = ("vfe", "fitc", "dtc", "sor", "nystroem")
@@ -70,7 +70,7 @@ def test_dense_formulas(method, seed):
     assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-7)
     assert_allclose(model.predict(new), mean * y.std() + y.mean(), rtol=1e-6)
     _, cov = model.predict(new, return_cov=True, include_noise=False)
-    assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)  # differences of variances
+    assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)  # variances are differences
     if method == "nystroem":  # variances below zero, see below
         return
     std = model.predict(new, return_std=True, include_noise=False)[1]
@@ -151,7 +151,7 @@ def test_bounds_enclose_the_exact_likelihood(kernel, seed):
     u = (y - y.mean()) / y.std()
     exact = exact_log_likelihood(KERNELS[kernel], 0.1, X, u)
     lower = -np.inf
-    for m in (5, 20, 60, 120):  # more inducing inputs, one set inside the other
+    for m in (5, 20, 60, 120):  # each set of inducing inputs contains the previous one
         model = SparseGaussianProcessRegressor(
             KERNELS[kernel], inducing=X[:m], optimizer=None, jitter=1e-10
         ).fit(X, y)
@@ -174,7 +174,8 @@ def test_fitc_underestimates_the_noise_and_the_bound_overestimates_it():
     for method in ("vfe", "fitc"):
         model = SparseGaussianProcessRegressor(
             ConstantKernel() * RBF(), algorithm=method, n_inducing=8, tol=1e-6, max_iter=1000,
-            noise_level_bounds=(1e-8, 10), random_state=0, n_restarts_optimizer=3,  # local optima
+            # restarts avoid local optima
+            noise_level_bounds=(1e-8, 10), random_state=0, n_restarts_optimizer=3,
         ).fit(X, y)  # fmt: skip
         found[method] = model.noise_level_, model.log_marginal_likelihood_value_
     assert found["fitc"][0] < noise <= found["vfe"][0]
@@ -245,7 +246,7 @@ def test_a_weight_counts_samples(method, seed):
     new = data(seed + 1)[0]
     weighted = fixed(algorithm=method).fit(X, y, sample_weight=w)
     repeated = fixed(algorithm=method).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-    if method != "subset":  # takes each sample once
+    if method != "subset":  # "subset" uses each sample once
         assert_allclose(weighted.predict(new), repeated.predict(new), rtol=1e-7)
         assert_allclose(
             weighted.log_marginal_likelihood_value_, repeated.log_marginal_likelihood_value_,
@@ -271,7 +272,8 @@ def test_units_of_the_target_and_several_targets(seed):
         draws = model.sample_y(X[:4], n_samples=4000, random_state=seed, include_noise=noise)
         mean, cov = model.predict(X[:4], return_cov=True, include_noise=noise)
         assert_allclose(draws.mean(axis=1), mean, atol=5 * np.sqrt(cov.max() / 4000))
-        assert_allclose(np.cov(draws), cov, atol=0.15 * cov.max())  # 4,000 draws
+        # the covariance is estimated from 4,000 draws
+        assert_allclose(np.cov(draws), cov, atol=0.15 * cov.max())
 
 
 @pytest.mark.oracle
@@ -327,7 +329,7 @@ def test_arrays_of_the_standard(library, seed):
         plain = sklearn.clone(tuned).fit(X, y).predict(X)
         assert_allclose(
             np.asarray(tuned.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))),
-            plain, rtol=1e-3,  # the optimiser enlarges rounding
+            plain, rtol=1e-3,  # the optimiser magnifies rounding errors
         )  # fmt: skip
         with pytest.raises(ValueError, match="accepts only NumPy arrays"):
             fixed("sum").fit(xp.asarray(X), xp.asarray(y))
@@ -344,7 +346,7 @@ def test_threads_over_arrays_of_the_standard(optimizer, library, seed):
     # threads do not see the configuration of the thread that started them
     with sklearn.config_context(array_api_dispatch=True):
         found = model.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))
-    rtol = 1e-7 if optimizer is None else 1e-3  # the optimiser enlarges rounding
+    rtol = 1e-7 if optimizer is None else 1e-3  # the optimiser magnifies rounding errors
     assert_allclose(np.asarray(found), wanted, rtol=rtol)
 
 
@@ -360,12 +362,13 @@ def test_inducing_inputs(seed):
     twice = SparseGaussianProcessRegressor(optimizer=None).fit(
         np.tile(X, (2, 1)), np.tile(y, 2)
     )
-    assert len(twice.inducing_points_) == 120  # as many as distinct samples
+    # there are as many inducing inputs as distinct samples
+    assert len(twice.inducing_points_) == 120
     kept = SparseGaussianProcessRegressor(
         inducing=X[:5], optimize_inducing=False, random_state=0
     ).fit(X, y)
     assert_array_equal(kept.inducing_points_, X[:5])
-    same = np.zeros((3, 5))  # one point three times: jitter
+    same = np.zeros((3, 5))  # three equal inducing inputs need jitter
     model = SparseGaussianProcessRegressor(inducing=same, optimizer=None, jitter=0).fit(X, y)
     assert model.jitter_ > 0
     assert np.isfinite(model.predict(X)).all()
@@ -378,7 +381,7 @@ def test_degenerate_data_have_finite_results(seed):
     assert_allclose(constant.fit(X, np.full(120, 3.0)).predict(X), 3.0, rtol=1e-6)
     one = SparseGaussianProcessRegressor(random_state=0).fit(X[:1], y[:1])
     assert_allclose(one.predict(X[:1]), y[:1])
-    flat = np.column_stack([X, np.ones(120)])  # a constant input
+    flat = np.column_stack([X, np.ones(120)])  # one input is constant
     for Z in (flat, 1e8 * flat + 1e8):
         model = SparseGaussianProcessRegressor(n_inducing=10, random_state=0).fit(Z, y)
         mean, std = model.predict(Z, return_std=True)
@@ -386,7 +389,8 @@ def test_degenerate_data_have_finite_results(seed):
         assert (std >= 0).all()
         assert model.score(Z, y) > 0.5
     alike = SparseGaussianProcessRegressor(ConstantKernel(1.0), n_inducing=20, random_state=0)
-    assert_allclose(alike.fit(X, y).predict(X), y.mean(), rtol=0.01)  # only the mean is known
+    # the mean is all that is known
+    assert_allclose(alike.fit(X, y).predict(X), y.mean(), rtol=0.01)
     far, std = fixed().fit(X, y).predict(X + 1e6, return_std=True, include_noise=False)
     assert_allclose(far, y.mean(), rtol=1e-9)
     assert_allclose(std, np.sqrt(1.3) * y.std(), rtol=1e-6)
@@ -408,7 +412,7 @@ def test_far_sample_leaves_other_means_and_variances_unchanged(kernel, method, s
         with_far, std_with_far = model.predict(batch, return_std=True, include_noise=False)
         assert_allclose(with_far[:6], mean, rtol=1e-9)
         assert_allclose(std_with_far[:6], std, rtol=1e-7)
-        if kernel != "sum":  # its variance at the far samples is 1e24
+        if kernel != "sum":  # at the far samples, the variance of this kernel is 1e24
             both = model.predict(batch, return_cov=True, include_noise=False)[1]
             assert_allclose(both[:6, :6], cov, rtol=1e-7, atol=1e-9 * cov.max())
             assert_allclose(both[6, 7], both[6, 6], rtol=1e-9)
@@ -423,7 +427,8 @@ def test_values_of_near_samples_that_are_far_out(kernel, seed):
     A[5:] = A[5:] + 1e6
     B[5:] = B[5:] + 1e6
     found = Covariance(KERNELS[kernel])(A, B)
-    assert_allclose(found, KERNELS[kernel](A, B), rtol=1e-7, atol=1e-9)  # differences
+    # values are differences
+    assert_allclose(found, KERNELS[kernel](A, B), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.edge
@@ -526,7 +531,7 @@ BOTH = pytest.mark.parametrize(
 @BOTH
 def test_warns_about_noise_at_its_bound_and_copies(cls):
     X, y = load_diabetes(return_X_y=True)
-    plain = cls(random_state=0).fit(X[:300], y[:300])  # no warning
+    plain = cls(random_state=0).fit(X[:300], y[:300])  # this fit must not warn
     twice = np.repeat(np.arange(300), 2)
     with pytest.warns(UserWarning, match="300 of 600 samples are copies of other") as caught:
         copied = cls(random_state=0).fit(X[twice], y[twice])
@@ -574,7 +579,7 @@ def test_does_not_warn_about_irrelevant_bounds(cls):
     model = cls(random_state=0).fit(X, y)
     at_bound = model.kernel_.theta >= model.kernel_.bounds[:, 1] - 1e-8
     assert at_bound.any()
-    # given twice, a bound is a fixed value
+    # two equal bounds fix the value
     cls(RBF(1.0, (1.0, 1.0)), noise_level_bounds=(0.3, 0.3), random_state=0).fit(X, y)
     cls(RBF(), optimizer=lambda f, x, b: (x, f(x)[0]), random_state=0).fit(X, y)
 
@@ -590,5 +595,5 @@ def test_coverage_of_intervals_matches_the_exact_process(cls):
     for model in (cls(kernel, random_state=0), exact):
         mean, std = model.fit(X[:300], y[:300]).predict(X[300:], return_std=True)
         covered.append(np.mean(np.abs(mean - y[300:]) < 1.96 * std))
-    assert_allclose(covered[0], covered[1], atol=0.03)  # four of 142 targets
+    assert_allclose(covered[0], covered[1], atol=0.03)  # allow four of 142 targets
     assert covered[0] > 0.9

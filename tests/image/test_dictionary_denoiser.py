@@ -73,7 +73,7 @@ def test_coded_and_averaged_patches_match_plain_loops(hidden, channels, seed):
         )
 
     expected = oracle.average(image, known, D, 4, 5, 6, 100.0)
-    for max_bytes in (1, 2**25):  # one row of patches at a time, or all
+    for max_bytes in (1, 2**25):  # process one row of patches at a time, or all
         found = average_patches(image, mask, grid, D, code, max_bytes=max_bytes)
         assert_allclose(found[0], expected[0], atol=1e-8)
         assert_allclose(found[1], expected[1], atol=1e-12)
@@ -99,7 +99,7 @@ def test_training_patches_need_an_atom(hidden, seed):
     if not hidden:
         assert_allclose(means[5], image[:3, 5:9].mean(axis=(0, 1)))
 
-    # patches of enough known pixels and of more energy than the noise
+    # select patches with enough known pixels and with more energy than the noise
     count = np.full(len(every), grid.size) if seen is None else seen.sum(axis=1)
     wanted = (np.sum(data**2, axis=1) > 400 * count) & (count >= 0.4 * grid.size)
     given = {"min_known": 0.4, "above": 400.0, "rng": np.random.RandomState(seed)}
@@ -117,7 +117,7 @@ def test_training_patches_need_an_atom(hidden, seed):
 @pytest.mark.parametrize("reach", [2, 15])
 def test_similar_patches_match_plain_loops(reach, channels, seed):
     image = np.random.default_rng(seed).normal(size=(13, 15, channels))
-    image[:6, :7] = 1.0  # equal patches: the first found come first
+    image[:6, :7] = 1.0  # among equal patches, the first found come first
     grid = grid_of(image, (3, 4))
     index = np.empty((3, 9), np.int64)
     centers = np.array([0, 17, grid.rows * grid.columns - 1])
@@ -201,7 +201,7 @@ def test_groups_never_increase_the_error(name, group_size, seed):
 def test_groups_of_small_and_of_flat_images():
     flat = np.full((9, 9, 1), 5.0)
     grid = grid_of(flat, (8, 8))
-    # two by two patches are all that a window in a corner holds
+    # a window in a corner holds only two by two patches
     assert_allclose(filter_groups(flat, flat, grid, sigma=1.0, group_size=50), flat)
     assert_allclose(filter_groups(flat, flat, grid, sigma=1e-200, group_size=50), flat)
     one = grid_of(flat, (9, 9))
@@ -223,9 +223,10 @@ def test_every_patch_is_within_its_bound(dtype, seed):
     codes = orthogonal_matching_pursuit(
         data, prepare_atoms(model.components_), n_nonzero=32, tol_sq=np.full(len(data), bound)
     )
-    assert np.mean(codes.residual_sq <= bound) > 0.99  # 32 atoms fit nearly all
-    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-6)  # float32
-    assert_allclose(error_gain(64), 1.15008, atol=1e-4)  # the published 1.15
+    assert np.mean(codes.residual_sq <= bound) > 0.99  # 32 atoms fit nearly all patches
+    # computed in float32
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-6)
+    assert_allclose(error_gain(64), 1.15008, atol=1e-4)  # the published value is 1.15
     assert_allclose(chi2.cdf(192 * error_gain(192) ** 2, 192), 0.957)
 
 
@@ -234,7 +235,7 @@ def test_learned_atoms_are_better_than_cosines(seed):
     """Elad and Aharon 2006, table 1: learned atoms gain most where the image repeats itself."""
     clean = photograph(np.s_[100:260], np.s_[180:340])
     noisy = clean + 20 * np.random.default_rng(seed).normal(size=clean.shape)
-    given = {"group_size": 1, "random_state": seed}  # groups came later
+    given = {"group_size": 1, "random_state": seed}  # the published algorithm has no groups
     cosines = DictionaryDenoiser(20, dictionary="cosines", **given).fit_transform(noisy)
     learned = DictionaryDenoiser(20, **given).fit_transform(noisy)
     assert decibels(noisy, clean) < 22.3
@@ -318,7 +319,7 @@ def test_contract_of_an_estimator(seed):
     assert_array_equal(model.fit(noisy).transform(noisy), out)
     assert_array_equal(clone(model).fit_transform(noisy), out)
     assert_array_equal(pickle.loads(pickle.dumps(model)).transform(noisy), out)
-    assert model.transform(noisy[:20, :13]).shape == (20, 13)  # any size
+    assert model.transform(noisy[:20, :13]).shape == (20, 13)  # images may have any size
     assert model.n_iter_ == 2 == len(model.objective_history_)
     assert model.objective_ == model.objective_history_[-1]
     assert_allclose(

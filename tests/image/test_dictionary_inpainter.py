@@ -46,7 +46,8 @@ def nearest(seen):
 def test_masked_coding_matches_plain_loops(channels, seed):
     _, seen = picture(seed, (14, 15, channels), 0.6)
     n = 20 * channels
-    D = np.random.default_rng(seed).normal(size=(40, n))  # cosines tie on few known pixels
+    # random atoms avoid ties, which cosines have on few known pixels
+    D = np.random.default_rng(seed).normal(size=(40, n))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     given = {"noise_std": 4, "dictionary": D, "patch_size": (4, 5), "group_size": 1}
     model = DictionaryInpainter("masked", **given)
@@ -86,7 +87,7 @@ def test_groups_fill_in_rounds(seed, monkeypatch):
     filled = model.fit_transform(seen)[:, :, None]
     known = ~np.isnan(seen)[:, :, None]
 
-    # the corners that groups start from: half a patch apart, and the last ones
+    # groups start from corners half a patch apart, and from the last ones
     corners = [(y, x) for y in (*range(0, 10, 2), 10) for x in (*range(0, 11, 2), 11)]
     for sigma in (20.0, 2.8):
         average = oracle.filter_groups(filled, filled, 4, 4, corners, 15, 6, sigma)
@@ -190,7 +191,7 @@ def test_noise_of_known_pixels_is_removed_on_request(seed):
     )
     out = model.fit_transform(seen)
     assert error(out, whole) < 10
-    assert error(model.transform(noisy), whole) < 10  # nothing misses
+    assert error(model.transform(noisy), whole) < 10  # no pixel is missing
 
 
 @pytest.mark.invariance
@@ -232,7 +233,7 @@ def test_contract_of_an_estimator(seed):
 def test_edge_cases(seed):
     whole, seen = picture(seed)
     model = DictionaryInpainter(n_components=64, max_iter=2, n_rounds=2, random_state=seed)
-    assert_array_equal(model.fit_transform(whole), whole)  # nothing misses
+    assert_array_equal(model.fit_transform(whole), whole)  # no pixel is missing
 
     for method in ("em", "masked"):
         model.set_params(algorithm=method)
@@ -240,12 +241,12 @@ def test_edge_cases(seed):
         flat[2:5, 3] = np.nan
         assert_allclose(model.fit_transform(flat), 7)
 
-        one = np.full((30, 31), np.nan)  # a single known pixel
+        one = np.full((30, 31), np.nan)  # a single pixel is known
         one[3, 4] = 5.0
         assert_allclose(model.fit_transform(one), 5)
 
         hole = seen.copy()
-        hole[8:32, 8:32] = np.nan  # no patch inside knows anything
+        hole[8:32, 8:32] = np.nan  # patches inside the hole have no known pixel
         out = model.fit_transform(hole)
         assert np.isfinite(out).all()
         assert whole.min() - 60 < out.min()
@@ -254,7 +255,7 @@ def test_edge_cases(seed):
         point = np.where(np.arange(3) == 1, np.nan, 2.0)[:, None]
         assert_allclose(model.fit_transform(point), 2)
         color = np.stack([whole, whole, whole], axis=2)
-        color[::2, 1::2, 1] = np.nan  # a single channel of some pixels
+        color[::2, 1::2, 1] = np.nan  # some pixels lack a single channel
         assert np.abs(model.fit_transform(color) - whole[:, :, None]).max() < 40
 
     with pytest.raises(ValueError, match="no pixel of X is known"):

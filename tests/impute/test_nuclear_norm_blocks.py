@@ -26,7 +26,7 @@ def table(dtype=np.float64):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 3)) @ rng.normal(size=(3, P)) + 0.3 * rng.normal(size=(N, P)) + 5
     X[rng.uniform(size=X.shape) < 0.3] = np.nan
-    X[7] = np.nan  # a row without known cells
+    X[7] = np.nan  # one row has no known cells
     return X.astype(dtype)
 
 

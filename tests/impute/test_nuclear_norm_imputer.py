@@ -59,7 +59,7 @@ def test_solver_cvxpy_is_selectable(kind, alpha, seed):
     scaled = 1e40 * X
     ours = convex(alpha).fit(X)
     theirs = convex(alpha, solver="cvxpy").fit(X)
-    assert theirs.dual_gap_ < 1e-5  # interior point accuracy
+    assert theirs.dual_gap_ < 1e-5  # an interior point method reaches this accuracy
     assert_allclose(theirs.objective_, ours.objective_, rtol=1e-5)
     far = convex(1e40 * alpha, solver="cvxpy").fit(scaled)
     assert_allclose(far.objective_ / (1e80 if alpha else 1e40), ours.objective_, rtol=1e-5)
@@ -80,12 +80,13 @@ def test_soft_matches_conic_solver(seed, alpha):
 
 @pytest.mark.oracle
 def test_exact_matches_conic_solver(seed):
-    # noise: the solution is not of low rank, so that only the nuclear norm selects it
+    # with noise, the solution does not have low rank, so only the nuclear norm selects it
     _, known, X = low_rank(np.random.default_rng(seed), 16, 12, share=0.5, noise=0.3)
     L, value = conic(X, known, 0)
     imputer = convex(0).fit(X)
-    assert_allclose(imputer.objective_, value, rtol=1e-5)  # accuracy of the conic solver
-    # a flat minimum: the matrix is determined less well than the norm
+    # the tolerance is the accuracy of the conic solver
+    assert_allclose(imputer.objective_, value, rtol=1e-5)
+    # the minimum is flat, so the matrix is less accurate than its norm
     assert_allclose(fit_of(imputer), L, atol=2e-2 * np.abs(L).max())
     assert_allclose(fit_of(imputer)[known], X[known], atol=1e-7 * np.abs(L).max())
 
@@ -97,7 +98,7 @@ def test_soft_matches_plain_soft_impute(seed):
     L = oracle.soft_impute(X, known, alpha)
     imputer = convex(0.2, alpha_scale="relative").fit(X)
     assert_allclose(imputer.alpha_, alpha, rtol=1e-10)
-    # a relative gap of 1e-9 in the objective is about its root in the matrix
+    # at a relative gap of 1e-9 in the objective, the error of the matrix is about its root
     assert_allclose(fit_of(imputer), L, atol=1e-4 * np.abs(L).max())
 
 
@@ -113,14 +114,15 @@ def test_weighted_problem_matches_conic_solver_and_proximal_gradient(spread, see
     value = oracle.weighted_objective(X, weights, fit_of(ours), alpha)
     assert_allclose(ours.objective_, value, rtol=1e-10)
 
-    # a conic solver, whose statement has the roots of the weights
+    # the conic solver gets the roots of the weights
     stated = matrix_completion(X, known, alpha, weights)
     assert solve(stated, solver="SCS", eps=1e-9, max_iters=100_000)
-    assert_allclose(ours.objective_, stated.problem.value, rtol=1e-5)  # what SCS reaches
+    # SCS reaches this accuracy
+    assert_allclose(ours.objective_, stated.problem.value, rtol=1e-5)
     by_name = convex(alpha, solver="cvxpy", tol=1e-5).fit(X, entry_weight=weights)
     assert_allclose(by_name.objective_, value, rtol=1e-5)
 
-    # proximal gradient gets there slowly where weights differ by much
+    # proximal gradient steps converge slowly if weights differ widely
     slow = oracle.weighted_soft_impute(X, weights, alpha, 3000)
     reached = oracle.weighted_objective(X, weights, slow, alpha)
     assert value <= reached * (1 + 1e-9)
@@ -156,7 +158,7 @@ def test_weights_of_a_sparse_table_match_those_of_the_dense_one(seed):
     dense = NuclearNormImputer(**settings).fit(X, entry_weight=weights)
     for form in (weights, sparse.csr_array(weights), sparse.coo_matrix(weights)):
         thin = NuclearNormImputer(**settings).fit(table, entry_weight=form)
-        assert_allclose(fit_of(thin), fit_of(dense), atol=1e-4)  # at a gap of 1e-10
+        assert_allclose(fit_of(thin), fit_of(dense), atol=1e-4)  # both have a gap of 1e-10
         assert_allclose(thin.objective_, dense.objective_, rtol=1e-8)
         assert_allclose(thin.mean_, dense.mean_, rtol=1e-12)
         score = dense.score(X, entry_weight=weights)
@@ -180,8 +182,8 @@ def test_new_rows_match_ridge_row_by_row(seed, debias):
     imputer = convex(0.1, alpha_scale="relative", debias=debias, tol=1e-5).fit(X)
     new = rng.normal(size=(40, 15))
     known = rng.random(new.shape) < 0.5
-    known[:10] = known[0]  # rows that share a factorisation
-    known[10:12, 1:] = False  # fewer known cells than components
+    known[:10] = known[0]  # these rows share a factorisation
+    known[10:12, 1:] = False  # these rows have fewer known cells than components
     expected = oracle.fill_rows(new, known, imputer.components_, imputer.row_penalty_)
     filled = imputer.transform(np.where(known, new, np.nan))
     assert_allclose(filled, expected, rtol=1e-8, atol=1e-10)
@@ -211,7 +213,7 @@ def test_sparse_table_matches_dense(seed, alpha):
     dense = NuclearNormImputer(alpha=alpha, **settings).fit(X)
     thin = NuclearNormImputer(alpha=alpha, **settings).fit(S)
     assert_allclose(thin.alpha_, dense.alpha_, rtol=1e-9)
-    # both within the tolerance on the objective, hence within about its root of one another
+    # both objectives are within the tolerance, so the matrices agree to about its root
     atol = 2e-3 * np.abs(X[known]).max()
     assert_allclose(thin.transform(S), dense.transform(X), atol=atol)
 
@@ -236,7 +238,7 @@ def test_compiled_loops_match_plain_python():
 def test_optimality_conditions(seed, fraction):
     _, known, X = low_rank(np.random.default_rng(seed), 50, 40, noise=0.5)
     imputer = convex(fraction, alpha_scale="relative", tol=1e-10).fit(X)
-    assert imputer.dual_gap_ <= 1e-9  # after the last regression of the rows
+    assert imputer.dual_gap_ <= 1e-9  # the rows are regressed once more at the end
     R = np.where(known, X - fit_of(imputer), 0)
     alpha = imputer.alpha_
     U, s, Vt = np.linalg.svd(fit_of(imputer))
@@ -312,7 +314,8 @@ def test_unit_of_weights_does_not_matter(settings, seed):
     plain = NuclearNormImputer(**settings).fit_transform(X, entry_weight=weights)
     for unit in (1e-3, 1e3):
         same = NuclearNormImputer(**settings).fit_transform(X, entry_weight=unit * weights)
-        assert_allclose(same, plain, atol=1e-5 * np.abs(plain).max())  # tolerance of the gap
+        # the tolerance is the gap
+        assert_allclose(same, plain, atol=1e-5 * np.abs(plain).max())
 
 
 @pytest.mark.recovery
@@ -386,7 +389,7 @@ def test_default_nears_the_noise_on_ratings(seed):
         return np.sqrt(np.mean((imputer.fit_transform(X) - truth)[hidden] ** 2))
 
     mine = error(NuclearNormImputer())
-    assert mine < 0.3  # below the noise of a single rating
+    assert mine < 0.3  # the error is below the noise of a single rating
     assert mine < 0.5 * error(SimpleImputer())
     assert mine < 0.5 * error(KNNImputer())
 
@@ -412,7 +415,7 @@ def test_rank_cap_finds_the_planted_table(seed):
     imputer = convex(0, n_components=3, tol=1e-6).fit(X)
     assert imputer.n_components_ == 3
     error = (imputer.transform(X) - truth)[~known]
-    # 3 (80 + 50 - 3) numbers from 2000 cells of noise 0.01
+    # 3 (80 + 50 - 3) numbers are estimated from 2000 cells of noise 0.01
     assert np.sqrt(np.mean(error**2)) < 0.01
     assert imputer.dual_gap_ == np.inf
 
@@ -438,7 +441,7 @@ def test_cai_candes_shen_table():
     error = np.linalg.norm(fit_of(imputer) - truth) / np.linalg.norm(truth)
     assert imputer.n_components_ == rank
     assert error <= 1.64e-4
-    assert error <= 1e-9  # with polishing
+    assert error <= 1e-9  # polishing reaches this accuracy
 
 
 @pytest.mark.paper
@@ -526,7 +529,8 @@ def test_order_of_rows_and_columns_does_not_matter(seed):
     columns = rng.permutation(25)
     one = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X)
     other = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X[rows][:, columns])
-    assert_allclose(other, one[rows][:, columns], atol=1e-4)  # root of the tolerance
+    # the tolerance is the root of `tol`
+    assert_allclose(other, one[rows][:, columns], atol=1e-4)
 
 
 @pytest.mark.invariance
@@ -535,7 +539,8 @@ def test_transposed_table(seed):
     one = convex(2.0).fit(X)
     other = convex(2.0).fit(X.T)
     assert_allclose(one.objective_, other.objective_, rtol=1e-8)
-    assert_allclose(fit_of(one), fit_of(other).T, atol=1e-3)  # root of the tolerance
+    # the tolerance is the root of `tol`
+    assert_allclose(fit_of(one), fit_of(other).T, atol=1e-3)
 
 
 @pytest.mark.invariance

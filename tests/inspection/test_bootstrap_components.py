@@ -114,7 +114,7 @@ def test_a_lost_component_has_the_cosine_zero():
     empty = matched(reference, np.vstack([reference[:2], np.zeros(5)]))
     assert_array_equal(empty.cosines, [1, 1, 0])
 
-    # more components than before: the best are used
+    # if there are more components than in the reference, the best are used
     more = matched(reference[:1], np.eye(5)[::-1])
     assert_array_equal(more.cosines, [1])
 
@@ -133,7 +133,7 @@ def test_subspace_cosines_are_cosines_of_projections(seed):
     projected = [B.T @ np.linalg.lstsq(B.T, a, rcond=None)[0] for a in A]
     expected = np.linalg.norm(projected, axis=1) / np.linalg.norm(A, axis=1)
     assert_allclose(subspace_cosines(A, B), expected)
-    # a repeated vector spans nothing more
+    # a repeated vector adds nothing to the span
     assert_allclose(subspace_cosines(A, np.vstack([B, B[:1]])), expected)
 
 
@@ -199,7 +199,7 @@ def test_default_length_of_blocks_follows_the_autocorrelation():
     assert result.block_length == np.ceil(
         (6**0.5 * rho / (1 - rho**2)) ** (2 / 3) * 2000 ** (1 / 3)
     )
-    # at most a fifth of the rows
+    # blocks have at most a fifth of the rows
     slow = np.sin(np.linspace(0, 6, 200))[:, None] * [1.0, 2.0]
     slow += 1e-3 * np.random.default_rng(0).normal(size=slow.shape)
     short = bootstrap_components(SlowFeatureAnalysis(1), slow, n_bootstraps=2)
@@ -219,7 +219,7 @@ def test_quantiles_and_stability_equal_refits_by_hand(seed):
     for one in np.random.RandomState(seed).randint(2**31 - 1, size=5):
         rows = np.random.RandomState(one).randint(80, size=80)
         refit = PCA(2).fit(X[rows]).components_
-        # two clear components: order stays
+        # the two components are clearly separated, so their order stays
         values.append(refit * np.sign((refit * reference).sum(axis=1))[:, None])
     ends = np.quantile(values, [0.025, 0.975], axis=0, method="weibull")
     assert_allclose([result.low, result.high], ends)
@@ -235,11 +235,12 @@ def test_another_refit_lies_between_the_quantiles_at_the_level():
     for method, expected in (("weibull", 0.95), ("linear", 0.919)):
         low, high = quantiles(draws, 0.95, method=method)
         other = rng.normal(size=20_000)
-        # standard error .002
+        # the standard error is .002
         assert np.mean((low <= other) & (other <= high)) == pytest.approx(expected, abs=0.01)
 
 
-# computed before the bootstrap was shared: five refits by CanonicalLoadingsDisplay
+# Ends of the intervals from five refits by CanonicalLoadingsDisplay, computed before it shared the
+# bootstrap.
 LOWER = [0.7627728647, 0.7505949697, 0.3608351004, -0.9074164439, -0.9958717623, -0.5887886056]
 UPPER = [0.965426581, 0.9789433778, 0.7218625611, -0.3253335525, -0.6570673906, 0.4818568838]
 
@@ -250,7 +251,7 @@ def test_loadings_equal_stored_values():
     cca = RegularizedCCA(2, alpha=0.1)
     result = bootstrap_components(cca, X, Y, n_bootstraps=6, random_state=0)
     assert result.quantity == "loadings"
-    assert_allclose(result.low[0], LOWER, rtol=1e-6)  # LAPACK may differ
+    assert_allclose(result.low[0], LOWER, rtol=1e-6)  # LAPACK versions may differ
     assert_allclose(result.high[0], UPPER, rtol=1e-6)
 
 
@@ -299,7 +300,7 @@ def test_stability_is_1_without_noise_and_low_on_noise():
     exact = bootstrap_components(
         PCA(2), factors(0, noise=0) * 1.0, n_bootstraps=20, random_state=0
     )
-    # the plane is exact, the axes depend on the sample
+    # the plane is exact, but the axes depend on the sample
     assert_allclose(exact.subspace_stability, 1.0, atol=1e-10)
     line = np.outer(rng.normal(size=50), [1.0, 2.0, -1.0])
     exact = bootstrap_components(PCA(1), line, n_bootstraps=20, random_state=0)
@@ -313,7 +314,8 @@ def test_stability_is_1_without_noise_and_low_on_noise():
 @pytest.mark.recovery
 def test_warns_if_components_rotate_within_a_stable_subspace():
     rng = np.random.default_rng(1)
-    scores = np.linalg.qr(rng.normal(size=(200, 3)))[0] * 200**0.5  # equal singular values
+    # the singular values are equal
+    scores = np.linalg.qr(rng.normal(size=(200, 3)))[0] * 200**0.5
     X = scores @ np.eye(3, 8) + 0.05 * rng.normal(size=(200, 8))
     with pytest.warns(DoubtfulResultWarning, match="components 0, 1, 2 rotate within the sub"):
         result = bootstrap_components(PCA(3), X, n_bootstraps=30, random_state=0)
@@ -437,7 +439,7 @@ def test_refit_is_stationary_on_its_support(seed, positive):
     )
     assert result.converged
     if positive:
-        # zeros at the bound: otherwise the test shows nothing
+        # the codes reach the bound of zero; otherwise the test shows nothing
         assert result.codes.min() >= 0
         assert (result.codes[W != 0] == 0).any()
     assert not result.codes[W == 0].any()
@@ -453,7 +455,7 @@ def test_refit_is_stationary_on_its_support(seed, positive):
         ),
     )
     for gradient, values in gradients:
-        assert_allclose(gradient[values != 0], 0, atol=1e-6)  # of entries of order 10
+        assert_allclose(gradient[values != 0], 0, atol=1e-6)  # the entries have order 10
 
 
 def errors(estimator, X, truth):
@@ -503,7 +505,7 @@ def test_kinds_of_tables(seed):
     assert dense.feature_names is None
     assert_array_equal(frame.low, dense.low)
     assert_array_equal(lists.low, dense.low)
-    assert_allclose(rows.low, dense.low, atol=1e-6)  # sums in another order
+    assert_allclose(rows.low, dense.low, atol=1e-6)  # the order of summation differs
 
 
 @pytest.mark.edge
@@ -569,7 +571,7 @@ def test_warnings_of_refits_are_counted():
         warnings.simplefilter("always")
         bootstrap_components(SparseNMF(2, max_iter=1), parts(0), n_bootstraps=4)
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    assert len(messages) == 2  # of the fit of all rows, and of the refits
+    assert len(messages) == 2  # one message for the fit of all rows, and one for the refits
     assert "number of warnings in the refits: 4. The first is: SparseNMF" in messages[1]
 
 

@@ -57,7 +57,7 @@ def test_values_match_the_kernel_matrix(name, make, columns, seed, monkeypatch):
     )
     assert_allclose(expansion.values(given), expected, rtol=1e-11, atol=1e-12)
 
-    # rows by number and by slice
+    # select rows by number and by slice
     rows = rng.permutation(60)[:33]
     assert_allclose(expansion.values(given, rows), expected[rows], rtol=1e-11, atol=1e-12)
     part = slice(3, 48)
@@ -122,7 +122,8 @@ def test_gaussian_values_of_large_numbers_hold_their_digits(make, gamma, seed):
     }
 
     if make is np.asarray:
-        wide = np.hstack([X, np.zeros((len(X), 70))])  # another route for many features
+        # tables with many features are computed differently
+        wide = np.hstack([X, np.zeros((len(X), 70))])
         for name, table in {"writer": X, "wide writer": wide}.items():
             write = resolve_kernel("rbf", table, gamma=gamma).writer(table)
             found[name] = write(everything, slice(None), np.empty((len(X), len(X))))
@@ -183,7 +184,8 @@ def test_largest_diagonal_and_definiteness(seed):
         gram = resolve_kernel(name, X, **params)
         diagonal = pairwise_kernels(X, metric=name, **params).diagonal()
         assert_allclose(largest_diagonal(KernelRows(gram, X)), diagonal.max(), rtol=1e-12)
-        assert surely_psd(gram) == (name not in ("sigmoid", "poly"))  # fractional degree
+        # the degree is fractional
+        assert surely_psd(gram) == (name not in ("sigmoid", "poly"))
     assert surely_psd(resolve_kernel("poly", X, degree=2, coef0=1, gamma=1.0))
     assert not surely_psd(resolve_kernel("poly", X, degree=3, coef0=-1, gamma=1.0))
     assert not surely_psd(resolve_kernel(lambda a, b: a @ b.T, X))

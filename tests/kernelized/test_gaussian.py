@@ -35,7 +35,8 @@ def test_all_routes_agree_with_the_formula(p, dtype, seed):
         "values": expansion.values(X),
     }
     for route, K in found.items():
-        rtol = 1e-6 if K.dtype == np.float32 else 1e-12  # a matrix of single samples is single
+        # the matrix of single-precision samples is in single precision
+        rtol = 1e-6 if K.dtype == np.float32 else 1e-12
         assert_allclose(K, expected, rtol=rtol, err_msg=route)
 
 

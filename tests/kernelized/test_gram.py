@@ -20,7 +20,8 @@ NAMES = sorted(KERNEL_NAMES - {"precomputed"})
 
 
 def samples(seed, n=7, p=3):
-    return np.random.default_rng(seed).uniform(0.1, 1, size=(n, p))  # chi2 needs positive ones
+    # chi2 needs positive numbers
+    return np.random.default_rng(seed).uniform(0.1, 1, size=(n, p))
 
 
 @pytest.mark.oracle
@@ -214,7 +215,7 @@ def test_useless_bandwidth_is_reported(kernel, make, seed):
     resolve_kernel(kernel, X, gamma="scale")
     resolve_kernel(kernel, make(np.ones((50, 3))), gamma=1.0)
     pairs = make(np.repeat(samples(seed, n=25), 2, axis=0))
-    resolve_kernel(kernel, pairs, gamma=1e5)  # one other sample is like each
+    resolve_kernel(kernel, pairs, gamma=1e5)  # each sample is similar to one other sample
 
 
 @pytest.mark.edge

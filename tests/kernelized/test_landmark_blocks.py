@@ -21,7 +21,7 @@ Delayed = pytest.importorskip("dask.delayed").Delayed
 N = 400
 CUTS = [(400,), (1, 399), (150, 0, 1, 249), (20,) * 20]
 
-# a model, and what it has learned that does not belong to rows
+# Models, and their fitted attributes that do not belong to rows.
 CASES = [
     (
         sk.cluster.KernelKMeans(4, n_init=3, solver="nystroem", max_rank=40, random_state=0),
@@ -206,7 +206,7 @@ def test_data_frame_gives_names(model, names):
 def test_table_on_disk(model, names, kind_of_table, tmp_path, monkeypatch):
     X, kind = table()
     y = target_of(model, X, kind)
-    limit = 90 * X[0].nbytes  # also of the rows that are drawn
+    limit = 90 * X[0].nbytes  # the limit includes the sampled rows
     monkeypatch.setattr(blocks_input, "BLOCK_BYTES", limit)
     monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
     monkeypatch.setattr("skmoderndata.cluster._kernel_k_means.MOST_ROWS", 80)
@@ -353,7 +353,7 @@ def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
     low = clone(exact).set_params(solver="nystroem", max_rank=700, random_state=0).fit(X)
     assert_allclose(low.score_samples(X), exact.score_samples(X), atol=1e-7)
     assert_allclose(low.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
-    # the folds of the thresholds differ; each is a quantile of residuals of 500 samples or more
+    # the folds of the thresholds differ; each threshold is a quantile of at least 500 residuals
     share = np.mean(exact.score_samples(X) < low.offset_)
     assert abs(share - np.mean(exact.predict(X) < 0)) < 0.04
 
@@ -369,7 +369,8 @@ def test_rows_determine_their_fold(seed):
     assert_array_equal(landmarks.numbers_of_rows(X * -1.0 * -1.0), numbers)
     X = rng.normal(size=(20_000, 2))
     counts, _ = np.histogram(landmarks.numbers_of_rows(X), bins=20, range=(0, 1))
-    assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-square with 19 degrees of freedom
+    # the statistic is chi-square with 19 degrees of freedom
+    assert ((counts - 1000) ** 2 / 1000).sum() < 60
 
 
 VIEWS = [

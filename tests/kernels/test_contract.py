@@ -171,7 +171,7 @@ def test_stationary_kernels_depend_on_differences_only(kernel, twin, seed):
     for shift in (
         0.125,
         0.5,
-    ):  # exact in binary; some kernels accept only non-negative numbers
+    ):  # numbers are exact in binary; some kernels accept only non-negative numbers
         K = kernel(X + shift, Y + shift)
         assert_allclose(K, kernel(X, Y), rtol=1e-12, atol=1e-12 * np.abs(K).max())
 
@@ -278,7 +278,7 @@ def test_repr_distinguishes_parameters(cls):
 @each
 def test_wrapped_samples_are_unwrapped(kernel, twin):
     if type(kernel).__name__ in ("Conformal", "Pullback", "Covariance"):
-        return  # a function of the user receives the samples as they are
+        return  # a user's function receives the samples unchanged
     if any(type(k).__module__.startswith("sklearn") for k in kernel.get_params().values()):
         return  # scikit-learn's kernels do not unwrap
     if type(kernel).__name__ == "DistanceKernel" or hasattr(kernel, "edges"):

@@ -106,7 +106,8 @@ def test_worked_examples():
     assert_allclose(HMMFisher(**BOOK)([S], [T]), 1.479809337, atol=1e-9)
     chain = MarkovFisher(startprob=BOOK["startprob"], transmat=BOOK["transmat"])
     assert_allclose(chain([S], [T]), 5.126984127, atol=1e-9)
-    normal = GaussianMixture(1).fit(np.array([[-1.0], [3.0]]))  # mean 1, variance 4
+    # the fit has mean 1 and variance 4
+    normal = GaussianMixture(1).fit(np.array([[-1.0], [3.0]]))
     kernel = Fisher(normal, information=np.array([0.25]), parameters="m")
     assert_allclose(kernel([[3.0]], [[0.0]]), -0.5, rtol=1e-5)
 
@@ -235,7 +236,7 @@ def test_scores_of_vectors_are_derivatives(kind):
                 changed[which][index] += step
                 if (
                     kind == "full" and which == 1 and index[1] != index[2]
-                ):  # a free entry counts
+                ):  # the number of free entries counts
                     changed[which][index] -= step / 2
                     changed[which][index[0], index[2], index[1]] += step / 2
                 out.append(hmm_log_likelihood(model._replace(emission=tuple(changed)), X))
@@ -303,7 +304,7 @@ def test_information_whitens_the_training_scores(information):
     second = F.T @ F / len(F)
     if information == "diagonal":
         assert_allclose(np.diag(second), 1.0)
-    else:  # a projection: constrained scores are linearly dependent
+    else:  # the result is a projection, because constrained scores are linearly dependent
         assert_allclose(second @ second, second, atol=1e-8)
         assert round(np.trace(second)) == 2 + 3 * 2 + 3 * 3
 
@@ -414,7 +415,7 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
         assert again == settled
         assert_array_equal(again(X), settled(X))
     other = kernel.from_data(["aaab", "aaba"])
-    assert repr(other) != repr(settled)  # caches distinguish the folds by this
+    assert repr(other) != repr(settled)  # caches distinguish the folds by their representation
 
     # fit separate models in each fold
     model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
@@ -502,7 +503,7 @@ def test_paths_that_are_improbable_at_first_are_not_lost():
     tiny = kernel.encode(["a" * 2000, "b"])
     found = kernel._log_gram(tiny.form, None)
     assert np.isfinite(found).all()
-    # a single symbol against a run: the insertions alone, and one of 2000 pairs
+    # align a single symbol with a run: insertions alone, and one of 2000 pairs
     steps = np.log(0.3 * 0.5)
     assert -0.05 < found[0, 1] / (2000 * steps) - 1 < 0.05
 
@@ -635,7 +636,8 @@ def test_estimators_fix_parameters_and_encode_each_sample_once(make, kernel, mon
     monkeypatch.setattr(cls, name, lambda self, S: seen.append(len(S)) or real(self, S))
     k = Normalized(kernel)
     model = make(k).fit(X, y)
-    assert sum(seen) <= 2 * len(X)  # at most once for the parameters, once for all values
+    # encode at most once for the parameters and once for all values
+    assert sum(seen) <= 2 * len(X)
     expected = model.predict(X[:6])
     for other in (np.array(X, dtype=object), np.array(X), pd.Series(X)):
         assert_array_equal(make(k).fit(other, y).predict(other[:6]), expected)

@@ -322,7 +322,7 @@ def test_raises_if_a_change_would_go_unnoticed():
     made = (i for i in range(3))
     with pytest.raises(TypeError, match="GramCache: sample 1 is of type generator"):
         GramCache().values(kernel, ["a", made])
-    by_identity = Conformal(kernel, made)  # such a parameter counts by identity
+    by_identity = Conformal(kernel, made)  # such a parameter is compared by identity
     assert key_of_kernel(by_identity) == key_of_kernel(Conformal(kernel, made))
     assert key_of_kernel(by_identity) != key_of_kernel(
         Conformal(kernel, (i for i in range(3)))
@@ -356,7 +356,8 @@ def test_a_small_cache_does_not_allocate_a_large_table():
     cache.values(kernel, X, X[:10])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 6 * 2**20  # keys, lists and the answer; the square table is 122 MiB
+    # keys, lists and the result fit; the square table would take 122 MiB
+    assert peak < 6 * 2**20
     assert cache._size() <= 2**20
 
 

@@ -128,7 +128,8 @@ def test_gradients_of_normalised_logarithms(kernel, X):
     for i in range(len(kernel.theta)):
         step = 1e-6 * np.eye(len(kernel.theta))[i]
         up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-        # error of central differences: rounding of logarithms of about a thousand over the step
+        # the error of central differences is the rounding of logarithms of about a thousand, over
+        # the step
         assert_allclose(gradient[:, :, i], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
 
 
