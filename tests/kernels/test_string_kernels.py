@@ -185,7 +185,8 @@ def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
     Y = texts(rng, 5, 40)
     kernel = Mismatch(p, m, "abcd")
     K = kernel(X, Y)
-    with sklearn.config_context(working_memory=0):  # no room for the counts of all words
+    # there is no room for the counts of all words
+    with sklearn.config_context(working_memory=0):
         assert_array_equal(kernel(X, Y), K)
         assert_array_equal(kernel(X), Mismatch(p, m, "abcd")(X, X))
         assert_array_equal(kernel.diag(X), np.diag(kernel(X)))
@@ -207,7 +208,8 @@ def test_costs_of_symbols(seed):
             assert_array_equal(kernel(X), plain(X))
             assert_array_equal(kernel.diag(X), plain.diag(X))
             assert_array_equal(kernel.features(X).toarray(), plain.features(X).toarray())
-    long = Mismatch(13, alphabet="abcd", costs=1 - np.eye(4), threshold=2)  # 4^13 > 2^24 words
+    # the alphabet has 4^13 > 2^24 words
+    long = Mismatch(13, alphabet="abcd", costs=1 - np.eye(4), threshold=2)
     assert_array_equal(long(X, Y), Mismatch(13, 1, "abcd")(X, Y))
     assert_array_equal(long(X), Mismatch(13, 1, "abcd")(X))
 
@@ -238,7 +240,8 @@ def test_neighbour_counts_add_up(seed):
 @pytest.mark.oracle
 def test_products_of_counts_by_both_ways(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    numbers = np.minimum(rng.geometric(0.05, size=2000), 90)  # some columns full, others not
+    # some columns are full, others are not
+    numbers = np.minimum(rng.geometric(0.05, size=2000), 90)
     offsets = np.sort(rng.integers(2000, size=39))
     A = count_windows(numbers, np.concatenate([[0], offsets, [2000]]), 91)
     dense = A.toarray()
@@ -307,7 +310,7 @@ def test_all_containers_give_the_same_matrix(kernel, seed):
 
     for other in containers:
         assert_array_equal(kernel(other), K)
-        # two sequences may have changed their roles, which changes the order of the sums
+        # two sequences may change their roles, which changes the order of summation
         assert_allclose(kernel(X[:3], other), K[:3], rtol=1e-14)
         assert_array_equal(kernel.diag(other), np.diag(K))
 
@@ -322,7 +325,7 @@ def test_every_code_point_is_a_symbol(kernel):
     strange = str.maketrans("abcd", "\u00e9\x00\U0001f600\ud800")
     X = texts(np.random.default_rng(1), 8, 12)
     assert_array_equal(kernel([x.translate(strange) for x in X]), kernel(X))
-    # one code point, and two
+    # compare one code point with two
     composed = "\u00e9"
     decomposed = "e\u0301"
     assert_array_equal(PSpectrum(1)([composed], [decomposed]), [[0.0]])
@@ -387,7 +390,7 @@ def test_counts_whose_rows_differ_by_more_than_the_range_of_numbers():
     """First 1300 bits of the count come from one block of symbols, then 1400 from another."""
     s = "b" * 660 + "a" * 710
     t = "a" * 710 + "b" * 660
-    exact = comb(1420, 710)  # the pairs in the blocks of a dominate by 100 bits
+    exact = comb(1420, 710)  # the pairs in the blocks of "a" dominate by 100 bits
     kernel = AllSubsequences()
     X = kernel.encode([s]).form
     Y = kernel.encode([t]).form
@@ -414,7 +417,7 @@ def test_gap_weighted_between_its_limits(seed):
     tiny = 1e-5
     assert_allclose(
         GapWeighted(2, tiny, penalize_gaps_only=True)(X), PSpectrum(2)(X), rtol=1e-3, atol=1e-3
-    )  # gaps of one symbol count 1e-5 or less
+    )  # gaps of one symbol have a weight of 1e-5 or less
     assert_allclose(
         GapWeighted(2, 0.5, penalize_gaps_only=True)(X),
         GapWeighted(2, 0.5)(X) / 0.5**4,
@@ -494,7 +497,7 @@ def test_diagonals_stay_with_encoded_samples(kernel, seed):
     assert_allclose(other(E[:4], E), other(X)[:4], rtol=1e-13)
     assert_array_equal(nested.diag(E), np.diag(K))
     d = kernel.diag(E)
-    d[:] = 0.0  # a copy
+    d[:] = 0.0  # overwriting this copy must change nothing
     assert_array_equal(kernel.diag(E), kernel.diag(X))
 
 
@@ -608,7 +611,7 @@ def test_the_alphabet_is_fitted_by_fit():
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, pl.Series], ids=repr)
 def test_a_grid_computes_each_value_once(container):
     X, y = families(48)
-    X = [f"{x}{i:03d}" for i, x in enumerate(X)]  # no two are equal
+    X = [f"{x}{i:03d}" for i, x in enumerate(X)]  # make all strings different
     cache = GramCache()
     model = make_pipeline(
         KernelTransformer(PSpectrum(), cache=cache), SVC(kernel="precomputed")
@@ -818,5 +821,5 @@ def test_threads_change_nothing(kernel, seed):
 def test_more_gaps_than_symbols_cost_nothing():
     words = ["cat", "gattac", "a"]
     expected = RestrictedGapWeighted(3, 3)(words)
-    # there would be 2e17 patterns of positions beyond the longest sequence
+    # beyond the longest sequence, there would be 2e17 patterns of positions
     assert_array_equal(RestrictedGapWeighted(3, 10**17)(words), expected)

@@ -30,7 +30,7 @@ def on_strings(twin):
     return all(isinstance(x, str) for x in twin.samples(np.random.default_rng(0), 3))
 
 
-# the function of a user takes the samples of `Convolution` apart
+# Kernels on strings; a user's function divides the samples of `Convolution`.
 KERNELS = [
     kernel
     for cls in all_kernels()
@@ -83,12 +83,12 @@ ODD = {
     "empty_array": np.array([], dtype=object),
     "empty_strings": ["", ""],
 }
-# a mistake of the caller, which must not lead to an answer
+# Inputs that are mistakes of the caller and must raise an error.
 WRONG = {"none", "nan", "na", "nat", "series_with_none", "series_with_na", "numbers", "array"}
 WRONG |= {"flags", "nested", "nan_in_sequences", "na_in_sequences", "dictionaries"}
 WRONG |= {"table_of_objects", "masked", "one", "one_of_bytes", "without_dimensions", "nothing"}
 WRONG |= {"frame", "set", "generator"}
-# words of NumPy, pandas and Python, that say nothing about samples
+# Words in messages of NumPy, pandas and Python that do not describe samples.
 FOREIGN = ("inhomogeneous", "not iterable", "boolean value of NA", "could not convert")
 FOREIGN += ("Expected 2D", "has no len", "object is not", "unhashable", "0-d array")
 

@@ -79,14 +79,15 @@ each = pytest.mark.parametrize("kernel", UNSETTLED, ids=lambda k: type(k).__name
     ids=lambda x: type(x).__name__,
 )
 def test_worked_examples(kernel, expected):
-    # printed to five digits
+    # the book prints five digits
     assert_allclose(kernel(D)[: len(expected)], expected, atol=5e-6)
 
 
 @pytest.mark.paper
 def test_worked_example_of_tf_idf():
     K = TfIdf(corpus=D)(D)
-    assert_allclose([K[0, 2], K[2, 2]], [0.3288039, 2.0289587], atol=5e-8)  # printed digits
+    # the tolerance covers the printed digits
+    assert_allclose([K[0, 2], K[2, 2]], [0.3288039, 2.0289587], atol=5e-8)
 
 
 @pytest.mark.oracle
@@ -277,7 +278,7 @@ def test_vectorizers_of_every_kind():
     assert_array_equal(
         VectorSpace(CountVectorizer(binary=True)).from_data(BOOK)(BOOK) <= K, True
     )
-    assert not hasattr(counts, "vocabulary_")  # fitted was a clone
+    assert not hasattr(counts, "vocabulary_")  # a clone was fitted
 
 
 @pytest.mark.invariance
@@ -366,7 +367,8 @@ def test_terms_in_every_document_and_in_none():
     assert_array_equal(kernel.diag([[5, 0, 0], [0, 0, 7]]), 0.0)
     assert_array_equal(TfIdf(corpus=np.zeros((2, 3)))(corpus), 0.0)
     assert_array_equal(GeneralizedVectorSpace(corpus=corpus)([[0, 0, 1]]), 0.0)
-    assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)  # keeps 3
+    # the kernel keeps 3
+    assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)
     assert_array_equal(SemanticDiffusion(corpus=np.zeros((2, 3)))(corpus), corpus @ corpus.T)
 
 

@@ -316,7 +316,7 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
         [DirectedGraph(x) for x in X],
         [from_brackets(as_brackets(x)) if len(x) > 1 else x for x in X],
         [as_parents(X[0]), *X[1:4], *map(as_element, X[4:])],
-        # containers of trees that are given as nested sequences
+        # pass trees as nested sequences in each container
         tuple(X),
         objects,
         pd.Series(objects, index=range(5, 13)),
@@ -336,7 +336,7 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
 
 @pytest.mark.invariance
 def test_parents_in_any_order_and_children_by_position():
-    # children of a: c, b
+    # the children of a are c and b
     parents = [2, 4, -1, 4, 2]
     labels = ["c", "d", "a", "e", "b"]
     tree = ("a", "c", ("b", "d", "e"))
@@ -546,7 +546,7 @@ def test_forms_of_graphs_give_the_same_matrix(edge_labels, seed):
     assert_array_equal(kernel([Graph(*x, several=True) for x in X]), K)
     assert_array_equal(kernel([(np.array(x[0]), np.array(x[1]), x[2]) for x in X]), K)
     assert_array_equal(kernel(X, kernel.encode(X)[2:]), K[:, 2:])
-    assert_array_equal(kernel(X, [(["Zn"], [])]), 0.0)  # a label that is not in X
+    assert_array_equal(kernel(X, [(["Zn"], [])]), 0.0)  # this label does not occur in X
 
 
 @pytest.mark.invariance

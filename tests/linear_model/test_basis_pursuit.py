@@ -57,7 +57,7 @@ def test_agrees_with_a_conic_solver(positive, share, n_nonzero, seed):
     y = X @ w
     bound = share * np.linalg.norm(y)
     model = equations(residual_tol=bound, positive=positive).fit(X, y)
-    # the accuracy of the conic solver
+    # the tolerance is the accuracy of the conic solver
     assert_allclose(np.abs(model.coef_).sum(), least_l1(X, y, bound, positive), rtol=1e-6)
     assert np.linalg.norm(y - X @ model.coef_) <= bound + 1e-9 * np.linalg.norm(y)
     assert model.dual_gap_ < 1e-10
@@ -164,7 +164,8 @@ def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
         alpha=penalty, fit_intercept=False, positive=positive, tol=1e-9, max_iter=10**6
     )
     coef = lasso.fit(X, y).coef_
-    assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())  # coordinate descent
+    # the tolerance is the accuracy of coordinate descent
+    assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())
 
 
 @pytest.mark.certificate
@@ -201,7 +202,8 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
     else:
         stated = convex_problems.basis_pursuit_denoising(extended, y, bound, weights=weights)
         assert convex_problems.solve(stated, solver="CLARABEL")
-    assert_allclose(np.abs(model.coef_).sum(), stated.problem.value, rtol=1e-6)  # conic solver
+    # the tolerance is the accuracy of the conic solver
+    assert_allclose(np.abs(model.coef_).sum(), stated.problem.value, rtol=1e-6)
     assert_allclose(model.intercept_, stated.variable.value[-1], atol=1e-3)
     assert equations(residual_tol=bound).fit(X, y).intercept_ == 0
 
@@ -227,7 +229,7 @@ def test_dual_variable_proves_the_optimum(seed):
         assert np.abs(X.T @ model.dual_).max() <= 1 + 1e-9
         value = y @ model.dual_ - bound * np.linalg.norm(model.dual_)
         assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
-    # the gap detects errors: other coefficients that satisfy the equations have a large one
+    # the gap detects errors: it is large for other coefficients that satisfy the equations
     least_squares = np.linalg.pinv(X) @ y
     assert (
         pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
@@ -266,7 +268,7 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
         slopes = X.T @ model.dual_ if positive else np.abs(X.T @ model.dual_)
         assert slopes.max() <= 1
         missed = np.linalg.norm(y - X @ model.coef_)
-        # equations to rounding; a bound to the last digit of the norm itself
+        # the equations hold up to rounding, and a bound to the last digit of the norm
         assert missed <= max(bound * (1 + 1e-15), 1e-8 * np.linalg.norm(y))
 
 
@@ -380,7 +382,8 @@ def test_path_at_penalties_is_the_lasso(positive, seed):
     settings = {"fit_intercept": False, "positive": positive, "tol": 1e-12, "max_iter": 10**5}
     for penalty, coef in zip(penalties, coefs, strict=True):
         lasso = Lasso(alpha=penalty / 40, **settings).fit(X, y)
-        assert_allclose(coef, lasso.coef_, atol=1e-6)  # tolerance of coordinate descent
+        # the tolerance is the accuracy of coordinate descent
+        assert_allclose(coef, lasso.coef_, atol=1e-6)
 
 
 @pytest.mark.oracle
@@ -391,7 +394,7 @@ def test_estimated_bound_is_the_residual_of_the_best_penalty(seed):
     folds = list(KFold(4).split(X))
     model = BasisPursuit(cv=folds).fit(X, y)
     top = np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / 60
-    alphas = top * np.geomspace(1, 1e-6, 61)[:36]  # down to a thousandth
+    alphas = top * np.geomspace(1, 1e-6, 61)[:36]  # follow the path down to a thousandth
     lassos = [Lasso(alpha=alpha, tol=1e-9, max_iter=10**5) for alpha in alphas]
     errors = [
         sum(((y[test] - m.fit(X[train], y[train]).predict(X[test])) ** 2).sum()
@@ -400,7 +403,8 @@ def test_estimated_bound_is_the_residual_of_the_best_penalty(seed):
     ]  # fmt: skip
     best = lassos[int(np.argmin(errors))].fit(X, y)
     assert_allclose(model.residual_tol_, np.linalg.norm(y - best.predict(X)), rtol=1e-6)
-    assert_allclose(model.coef_, best.coef_, atol=1e-4)  # tolerance of coordinate descent
+    # the tolerance is the accuracy of coordinate descent
+    assert_allclose(model.coef_, best.coef_, atol=1e-4)
     assert_allclose(model.residual_norm_, model.residual_tol_, rtol=1e-9)
     assert model.dual_gap_ < 1e-9
 
@@ -413,7 +417,7 @@ def test_defaults_are_exact_without_noise(shape, seed):
     assert_allclose(model.coef_, w, atol=1e-10)
     assert_allclose(model.intercept_, 3, atol=1e-10)
     assert model.dual_gap_ < 1e-9
-    # noise is noticed
+    # the default detects the noise
     noise = 0.05 * np.random.default_rng(seed + 1).normal(size=shape[0])
     noisy = BasisPursuit().fit(X, X @ w + 3 + noise)
     assert 0.3 < noisy.residual_tol_ / np.linalg.norm(noise) < 3
@@ -455,7 +459,7 @@ def test_relative_bounds_have_no_unit(kind, seed):
     size = np.linalg.norm(Y - Y.mean(axis=0), axis=0)
     for settings, scaled in (({"residual_rtol": 0.3}, 1e3), ({}, 1e-3)):
         model = BasisPursuit(**settings).fit(X, Y)
-        if kind == "targets":  # one bound for each
+        if kind == "targets":  # each target has a separate bound
             each = [BasisPursuit(**settings).fit(X, y) for y in Y.T]
             assert_allclose(model.coef_, [one.coef_ for one in each], atol=1e-9)
             assert_allclose(model.residual_tol_, [one.residual_tol_ for one in each])
@@ -464,7 +468,7 @@ def test_relative_bounds_have_no_unit(kind, seed):
             assert_allclose(other.coef_, scaled * model.coef_, atol=1e-8 * scaled)
         if settings:
             assert_allclose(model.residual_norm_, 0.3 * size, rtol=1e-9)
-    # the larger of two bounds counts
+    # the larger of two bounds applies
     assert BasisPursuit(2.0, residual_rtol=1e-3).fit(X, Y[:, 0]).residual_tol_ == 2.0
 
 
@@ -498,7 +502,7 @@ def test_recovery_fails_at_the_theoretical_threshold(share):
 def test_thresholds_of_the_theory(share, density, positive):
     assert_allclose(
         transition(share, positive), density, atol=6e-4
-    )  # printed with three digits
+    )  # the table prints three digits
 
 
 @pytest.mark.invariance
@@ -530,7 +534,7 @@ def test_any_scale_within_the_limits(scale, positive, seed):
         both = big.fit(X * scale, y * scale)
         assert_allclose(both.coef_, model.coef_, atol=1e-10)
         assert_allclose(both.dual_ * scale, model.dual_, atol=1e-8)
-    # nothing reproduces them: least squares has the smallest residual
+    # no solution satisfies the equations: least squares has the smallest residual
     rest = equations(positive=positive).fit(X[:, :4], y).residual_norm_
     other = equations(positive=positive).fit(X[:, :4], y * scale).residual_norm_
     assert_allclose(other / scale, rest, rtol=1e-10)
@@ -577,7 +581,7 @@ def test_degenerate_input():
     X = rng.normal(size=(8, 12))
     assert_array_equal(equations().fit(X, np.zeros(8)).coef_, 0)
     assert_array_equal(equations(residual_tol=1e3).fit(X, X[:, 0]).coef_, 0)
-    # a repeated column, a zero column, a repeated row
+    # include a repeated column, a zero column and a repeated row
     X[:, 5], X[:, 7], X[3] = X[:, 2], 0.0, X[1]
     model = equations().fit(X, 2 * X[:, 2])
     assert_allclose(X @ model.coef_, 2 * X[:, 2], atol=1e-10)

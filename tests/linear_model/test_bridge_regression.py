@@ -51,7 +51,8 @@ def test_lasso_and_ridge(seed):
 def test_ridge_regressions_with_changing_weights(q, seed):
     X, y = data(seed)
     model = BridgeRegression(0.1, exponent=q, tol=1e-13).fit(X, y)
-    assert_allclose(model.coef_, local_quadratic(X, y, 0.1, q), atol=1e-5)  # q - 2 < 0 at zero
+    # the exponent q - 2 is negative at zero
+    assert_allclose(model.coef_, local_quadratic(X, y, 0.1, q), atol=1e-5)
 
 
 @pytest.mark.oracle
@@ -80,7 +81,7 @@ def test_exhaustive_search_below_one(q, seed):
     alpha = 0.3
     model = BridgeRegression(alpha, exponent=q, tol=1e-10).fit(Q, y)
     wanted = np.array([one_coefficient(z, 1.0, alpha, q) for z in c])
-    clear = np.abs(c) > 1  # near the threshold two points are stationary
+    clear = np.abs(c) > 1  # near the threshold there are two stationary points
     assert_allclose(model.coef_[clear], wanted[clear], atol=1e-6)
     assert (model.coef_[np.abs(c) <= 0.1] == 0).all()
 
@@ -98,7 +99,8 @@ def test_working_set_of_many_features(positive, seed):
     assert_allclose(model.coef_, lasso.coef_, atol=1e-6)
     assert model.dual_gap_ < 1e-10
 
-    # below 1: the equations of the non-zero coefficients, for dense and for sparse columns
+    # below exponent 1, check the equations of the non-zero coefficients, for dense and sparse
+    # columns
     dense, thin = (
         BridgeRegression(0.1, tol=1e-9, positive=positive).fit(data, y)
         for data in (X, sparse.csr_array(X))
@@ -173,8 +175,10 @@ def test_degenerate_data(seed):
     X, y = data(seed)
     constant = BridgeRegression(0.1).fit(X, np.full(80, 3.0))
     assert (constant.coef_ == 0).all()
-    assert_allclose(constant.predict(X), 3, rtol=1e-14)  # the mean of y, up to rounding
-    flat = np.column_stack([X, np.ones(80), X[:, 0]])  # a constant column, and one twice
+    # the prediction is the mean of y, up to rounding
+    assert_allclose(constant.predict(X), 3, rtol=1e-14)
+    # include a constant column and a repeated column
+    flat = np.column_stack([X, np.ones(80), X[:, 0]])
     for q in (0.5, 1.5):
         model = BridgeRegression(0.1, exponent=q).fit(flat, y)
         assert model.coef_[8] == 0

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from skmoderndata.linear_model import GroupLasso, GroupLassoCV
 
 LABELS = np.repeat(np.arange(6), [3, 2, 4, 3, 2, 4])
-# Groups 1 and 4 are free.
+# Weights of the groups; groups 1 and 4 are unpenalised.
 WEIGHTS = np.array([1.5, 0.0, 2.0, 1.0, 0.0, 2.0])
 FREE = np.isin(LABELS, [1, 4])
 
@@ -69,7 +69,7 @@ def test_gap_bounds_the_distance_to_the_optimum(seed):
         early = GroupLasso(0.05, max_iter=1, **settings).fit(X, y, sample_weight=weight)
     missing = value(early, X, y, weight) - value(model, X, y, weight)
 
-    # the unit: half the variance that the free columns leave
+    # the unit is half the variance that the free columns leave
     plain = LinearRegression().fit(X[:, FREE], y, sample_weight=weight)
     unit = 0.5 * np.average((y - plain.predict(X[:, FREE])) ** 2, weights=weight)
     assert 0 < missing <= unit * (early.dual_gap_ + 1e-7)
@@ -101,7 +101,7 @@ def test_small_weights_approach_free_groups(seed):
     by_cvxpy = GroupLasso(0.3, LABELS, **settings).fit(X, y)
     assert_allclose(model.coef_, by_cvxpy.coef_, atol=1e-4)
 
-    # starts, targets and units
+    # compare starts, targets and units
     targets = GroupLasso(0.3, LABELS, group_weights=WEIGHTS).fit(X, np.column_stack([-y, y]))
     assert_allclose(targets.coef_[1], model.coef_, atol=1e-6)
     again = model.set_params(warm_start=True).fit(X, y)
@@ -113,8 +113,8 @@ def test_small_weights_approach_free_groups(seed):
 @pytest.mark.edge
 def test_dependent_and_overlapping_free_columns(seed):
     X, y, _ = drawn(seed)
-    X[:, 4] = 2.0 * X[:, 3]  # within the free group 1
-    X[:, 13] = 7.0  # a constant, in the free group 4
+    X[:, 4] = 2.0 * X[:, 3]  # this column lies in the span of the free group 1
+    X[:, 13] = 7.0  # this column of the free group 4 is constant
     model = GroupLasso(0.3, LABELS, group_weights=WEIGHTS).fit(X, y)
     assert model.dual_gap_ <= 1e-8
     assert np.isfinite(model.coef_).all()
@@ -126,7 +126,7 @@ def test_dependent_and_overlapping_free_columns(seed):
     assert latent.dual_gap_ <= 1e-8
     assert latent.latent_coef_[3] == 0
 
-    # targets that free columns explain
+    # free columns explain these targets
     exact = GroupLasso(0.1, LABELS, group_weights=WEIGHTS).fit(X, X[:, 12] - 3.0)
     assert_allclose(exact.coef_, np.eye(18)[12], atol=1e-9)
     assert_allclose(exact.intercept_, -3.0, rtol=1e-9)

@@ -52,7 +52,8 @@ def test_agrees_with_a_conic_solver(share, l1_ratio, positive, seed):
     model = GroupLasso(alpha, **settings).fit(X, y)
     least, _ = conic_minimum(X, y, labels, alpha, l1_ratio, positive)
     reached = value(model, X, y, labels)
-    assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)  # not above the conic solver
+    # the objective does not exceed the value of the conic solver
+    assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)
     assert_allclose(reached, least, rtol=1e-6)
     assert not positive or model.coef_.min() >= 0
 
@@ -77,9 +78,10 @@ def test_more_features_than_samples(l1_ratio, positive, seed):
     least, _ = conic_minimum(X, y, labels, alpha, l1_ratio, positive)
     reached = value(model, X, y, labels)
     assert reached <= least * (1 + 1e-9) + 1e-10 * np.var(y)
-    assert_allclose(reached, least, rtol=1e-5)  # the accuracy of the conic solver
+    # the tolerance is the accuracy of the conic solver
+    assert_allclose(reached, least, rtol=1e-5)
     assert model.dual_gap_ <= 1e-8
-    # many features, few of them used: equal by inner products and by columns
+    # with many features, few of them used, inner products and columns give equal results
     few = GroupLasso(0.3, labels).fit(X, y)
     again = GroupLasso(0.3, labels).fit(sparse.csc_array(X), y)
     assert_allclose(value(few, X, y, labels), value(again, X, y, labels), rtol=1e-8)
@@ -89,7 +91,7 @@ def test_more_features_than_samples(l1_ratio, positive, seed):
 def test_coefficients_of_the_conic_solver(seed):
     X, y, labels = planted(seed)
     model = GroupLasso(0.3, labels, fit_intercept=False).fit(X, y)
-    # the accuracy of the conic solver in the coefficients is the root of that in the objective
+    # the coefficients of the conic solver are as accurate as the root of its objective
     _, coef = conic_minimum(X, y, labels, 0.3, intercept=False)
     assert_allclose(model.coef_, coef, atol=1e-4 * np.abs(coef).max())
     assert model.intercept_ == 0
@@ -144,10 +146,10 @@ def test_newton_direction_by_the_hessian(samples, times, seed):
 
     h = 1e-6
     H = (gradient(z + h * np.eye(k)) - gradient(z - h * np.eye(k))) / (2 * h) + rows @ rows.T
-    if samples == 0:  # the norms alone have no curvature along the groups
+    if samples == 0:  # norms alone have no curvature along the groups
         slope = H @ slope
     d = newton_direction(rows, slope, z, first, lams / np.sqrt(np.add.reduceat(z * z, first)))
-    # the accuracy of the differences, or of conjugate gradients
+    # the tolerance is the accuracy of differences, or of conjugate gradients
     atol = 1e-6 * np.abs(H).max() * np.abs(d).max() if times == 1 else 0.0
     assert np.linalg.norm(H @ d + slope) <= 1e-2 * np.linalg.norm(slope)
     assert times > 1 or np.abs(H @ d + slope).max() <= atol
@@ -172,7 +174,7 @@ def test_sweeps_by_columns_and_by_rows_with_the_same_inner_products(positive, se
     target = work.target(y, X.T @ y)
     assert_allclose(work.Z @ target, X[:, work.columns].T @ y, atol=1e-12)
 
-    # a few sweeps by rows of the factor, and by columns of X
+    # make a few sweeps by rows of the factor, and by columns of X
     rest = (weights[work.groups], 0.05, work.largest, positive, 5)
     a = np.zeros(12)
     b = np.zeros(12)
@@ -218,7 +220,8 @@ def test_near_interpolation(settings, seed):
 def test_newton_steps_reach_rounding_in_few_sweeps(seed):
     rng = np.random.default_rng(seed)
     t = rng.uniform(-1, 1, size=(300, 5))
-    X = np.hstack([t[:, [j]] ** np.arange(1, 7) for j in range(5)])  # powers: ill conditioned
+    # powers make the columns ill conditioned
+    X = np.hstack([t[:, [j]] ** np.arange(1, 7) for j in range(5)])
     y = np.sin(3 * t[:, 0]) + t[:, 1] ** 3 + 0.1 * rng.normal(size=300)
     model = GroupLasso(0.003, 6, tol=1e-13, max_iter=60).fit(X, y)
     assert model.dual_gap_ <= 1e-13
@@ -237,7 +240,7 @@ def test_gap_proves_the_optimum_and_detects_errors(l1_ratio, seed):
     gap = group_lasso_gap(columns, y, model.coef_[order], penalty)
     assert gap <= 1e-8 * (0.5 * y @ y) * 1.001
     assert_allclose(gap / (0.5 * y @ y), model.dual_gap_, atol=1e-13)
-    # an upper bound on the distance to the optimum, for other coefficients
+    # for other coefficients, the gap bounds the distance to the optimum from above
     w = model.coef_ + 0.01 * np.random.default_rng(seed).normal(size=len(labels))
     worse = objective(X, y, labels, 0.1, w, l1_ratio=l1_ratio)
     missing = len(y) * (worse - value(model, X, y, labels))
@@ -278,7 +281,7 @@ def test_planted_groups_are_found(seed):
     y = X @ w + 0.5 * rng.normal(size=200)
     model = GroupLasso(0.25, labels).fit(X, y)
     assert_array_equal(np.flatnonzero(model.group_norms_), np.arange(4))
-    # within groups, the mix finds single coefficients
+    # the mixed penalty finds single coefficients within groups
     w = np.where((labels < 4) & (rng.random(300) < 0.5), 2.0, 0.0)
     mixed = GroupLasso(0.3, labels, l1_ratio=0.5).fit(X, X @ w + 0.1 * rng.normal(size=200))
     plain = GroupLasso(0.3, labels).fit(X, X @ w)
@@ -311,7 +314,8 @@ def test_names_order_and_form_of_groups(seed):
     assert_array_equal(GroupLasso(0.1, names).fit(X, y).coef_, model.coef_)
     order = np.random.default_rng(seed).permutation(len(labels))
     turned = GroupLasso(0.1, labels[order]).fit(X[:, order], y)
-    assert_allclose(turned.coef_, model.coef_[order], atol=1e-5)  # root of the gap
+    # the tolerance is the root of the gap
+    assert_allclose(turned.coef_, model.coef_[order], atol=1e-5)
     blocks = GroupLasso(0.1, 7).fit(X, y)
     assert_array_equal(blocks.groups_, np.arange(40) // 7)
 
@@ -328,7 +332,8 @@ def test_rotation_within_groups(seed):
         )[0]
         Q[np.ix_(members, members)] = rotation
     turned = GroupLasso(0.1, labels, tol=1e-13).fit(X @ Q, y)
-    assert_allclose(Q @ turned.coef_, model.coef_, atol=1e-5)  # root of the gap
+    # the tolerance is the root of the gap
+    assert_allclose(Q @ turned.coef_, model.coef_, atol=1e-5)
 
 
 @pytest.mark.invariance
@@ -341,7 +346,8 @@ def test_sparse_input_is_the_same_problem(intercept, seed):
     dense = GroupLasso(**settings).fit(X, y, weight)
     for form in (sparse.csr_array, sparse.csc_array):
         model = GroupLasso(**settings).fit(form(X), y, weight)
-        assert_allclose(model.coef_, dense.coef_, atol=1e-6)  # root of the gap
+        # the tolerance is the root of the gap
+        assert_allclose(model.coef_, dense.coef_, atol=1e-6)
         assert_allclose(model.predict(form(X)), dense.predict(X), atol=1e-5)
         assert_allclose(model.alpha_max_, dense.alpha_max_, rtol=1e-10)
 
@@ -353,7 +359,8 @@ def test_weights_count_rows_and_scale_does_not_matter(seed):
     settings = {"alpha": 0.1, "groups": labels, "tol": 1e-13}
     weighted = GroupLasso(**settings).fit(X, y, weight)
     repeated = GroupLasso(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)  # root of the gap
+    # the tolerance is the root of the gap
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
     scaled = GroupLasso(0.1, labels, tol=1e-13).fit(X, y, 1000.0 * weight)
     assert_allclose(scaled.coef_, weighted.coef_, atol=1e-6)
 
@@ -382,7 +389,7 @@ def test_warm_start_path_ends_where_a_cold_start_ends(seed):
         )  # root of the gap, small singular values
     again = warm.n_iter_
     assert warm.fit(X, y).n_iter_ <= again
-    assert warm.fit(X[:, :20], y).coef_.shape == (20,)  # other features: a cold start
+    assert warm.fit(X[:, :20], y).coef_.shape == (20,)  # other features cause a cold start
 
 
 def test_warm_start_of_other_features_needs_other_groups():
@@ -400,11 +407,12 @@ def test_targets_are_separate_and_float32_is_preserved(seed):
     one = GroupLasso(0.1, labels, tol=1e-13).fit(X, Y[:, 1])
     assert both.coef_.shape == (2, 40)
     assert both.group_norms_.shape == (2, 9)
-    assert_allclose(both.coef_[1], one.coef_, atol=1e-5)  # root of the gap
+    # the tolerance is the root of the gap
+    assert_allclose(both.coef_[1], one.coef_, atol=1e-5)
     assert both.predict(X).shape == Y.shape
     single = GroupLasso(0.1, labels).fit(X.astype(np.float32), y.astype(np.float32))
     assert single.coef_.dtype == np.float32
-    assert_allclose(single.coef_, both.coef_[0], atol=1e-3)  # single precision of the data
+    assert_allclose(single.coef_, both.coef_[0], atol=1e-3)  # the data are in single precision
 
 
 @pytest.mark.certificate
@@ -422,7 +430,7 @@ def test_small_penalty_is_least_squares(seed):
     X, y, labels = planted(seed, n=100)
     model = GroupLasso(1e-7, labels, tol=1e-11).fit(X, y)
     reference = LinearRegression().fit(X, y)
-    # the loss of least squares is missed by no more than the penalty of its coefficients
+    # the loss exceeds the loss of least squares by at most the penalty of its coefficients
     excess = np.mean((y - model.predict(X)) ** 2) - np.mean((y - reference.predict(X)) ** 2)
     assert 0 <= excess <= 2e-7 * np.sqrt(40) * np.abs(reference.coef_).sum()
 
@@ -444,7 +452,7 @@ def test_degenerate_input():
     assert not constant.coef_.any()
     assert constant.intercept_ == 3
     assert constant.dual_gap_ == 0
-    # zero, constant and repeated columns
+    # include zero, constant and repeated columns
     X[:, 3], X[:, 5], X[:, 8] = 0.0, 7.0, X[:, 9]
     model = GroupLasso(0.05, labels).fit(X, y)
     assert np.isfinite(model.coef_).all()
@@ -453,7 +461,7 @@ def test_degenerate_input():
 
     same = GroupLasso(0.05).fit(
         X, y
-    )  # the split between equal columns is free, the sum is not
+    )  # the split between equal columns is arbitrary, but the sum is not
     assert_allclose(same.predict(X), Lasso(0.05, tol=1e-12, max_iter=10**6).fit(X, y).predict(X),
                     atol=1e-5)  # fmt: skip
 
@@ -462,7 +470,7 @@ def test_degenerate_input():
     assert_allclose(one.predict([[2.0]]), 3.0)
     wide = GroupLasso(0.01, 3).fit(X[:4], y[:4])
     assert wide.dual_gap_ <= 1e-8
-    whole = GroupLasso(0.1, 40).fit(X, y)  # one group
+    whole = GroupLasso(0.1, 40).fit(X, y)  # a single group contains all columns
     assert whole.group_norms_.shape == (1,)
 
 
@@ -546,7 +554,8 @@ def test_the_statement_in_cvxpy_has_the_same_optimum(l1_ratio, positive, seed):
     ours = GroupLasso(0.1, **given).fit(X, y)
     stated = GroupLasso(0.1, solver="cvxpy", tol=1e-6, **given).fit(X, y)
     assert stated.dual_gap_ <= 1e-6
-    assert_allclose(stated.coef_, ours.coef_, atol=1e-3)  # the root of the gap
+    # the tolerance is the root of the gap
+    assert_allclose(stated.coef_, ours.coef_, atol=1e-3)
     assert_allclose(stated.alpha_max_, ours.alpha_max_, rtol=1e-12)
     with pytest.raises(ValueError, match="needs dense X"):
         stated.fit(sparse.csr_array(X), y)

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata.linear_model import GroupLasso, GroupLassoClassifier, GroupLassoCV
 from tests.oracles.group_lasso import dual_norm, latent_minimum, logistic_objective, objective
 
-CHAIN = [list(range(first, first + 5)) for first in range(0, 28, 3)]  # groups of 32 features
+# Overlapping groups of 32 features.
+CHAIN = [list(range(first, first + 5)) for first in range(0, 28, 3)]
 
 
 def planted(seed, n=90, p=32):
@@ -105,7 +106,7 @@ def test_lists_without_overlap_are_labels_and_overlap_starts_warm(seed):
     coef = model.coef_.copy()
     model.fit(X, y)
     assert model.n_iter_ < n_iter
-    assert_allclose(model.coef_, coef, atol=1e-6)  # both within the gap
+    assert_allclose(model.coef_, coef, atol=1e-6)  # both are within the gap
     model.set_params(groups=labels).fit(X, y)
     assert_allclose(model.coef_, by_lists.coef_, atol=1e-6)
     cold = GroupLasso(0.1, CHAIN).fit(X, y)
@@ -177,7 +178,8 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
     zero = np.log(2)  # labels are balanced
     assert value(model) - optimum <= model.dual_gap_ * zero * (1 + 1e-6) + 1e-9
     if max_iter < 100:
-        assert (value(model) - optimum) / zero >= 0.005 * model.dual_gap_  # not idle
+        # the penalty is strong enough to matter
+        assert (value(model) - optimum) / zero >= 0.005 * model.dual_gap_
 
     # the slope of the loss keeps groups at zero, and the residuals sum to zero
     if max_iter == 100:
@@ -241,9 +243,9 @@ def test_classifier_weights_units_and_starts(seed):
     repeated = GroupLassoClassifier(**settings).fit(
         np.repeat(X, weight, 0), np.repeat(y, weight)
     )
-    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)  # within the gap
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)  # both are within the gap
 
-    # other units of the table, names of the labels
+    # change the units of the table and the names of the labels
     model = GroupLassoClassifier(**settings).fit(X, y)
     scaled = GroupLassoClassifier(groups=4, alpha=0.02e6).fit(1e6 * X, y)
     assert_allclose(1e6 * scaled.coef_, model.coef_, atol=1e-6)
@@ -254,7 +256,7 @@ def test_classifier_weights_units_and_starts(seed):
     assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
-    # from the last fit
+    # start from the last fit
     warm = GroupLassoClassifier(warm_start=True, **settings).fit(X, y)
     assert warm.fit(X, y).n_iter_ == 1
     assert_allclose(warm.coef_, model.coef_, atol=1e-6)
@@ -270,7 +272,7 @@ def test_classifier_of_extremes(seed):
     assert not GroupLassoClassifier(top * 1.001, 4).fit(X, y).coef_.any()
     assert GroupLassoClassifier(top * 0.98, 4).fit(X, y).coef_.any()
 
-    # separable classes, and few of one
+    # the classes are separable, or one is rare
     separable = GroupLassoClassifier(1e-4, 4).fit(X, np.sign(X[:, 0] - X[:, 0].mean()))
     assert separable.dual_gap_ <= 1e-8
     rare = np.where(np.arange(len(y)) < 2, 1, 0)
@@ -300,7 +302,7 @@ def test_classifier_tuned_in_a_pipeline(seed):
         2,
         3,
         4,
-    }  # the planted ones, or those that overlap
+    }  # the planted groups, or groups that overlap with them
 
 
 # path ------------------------------------------------------------------------------------------
@@ -320,7 +322,7 @@ def test_path_is_a_search_over_single_fits(groups, kind, seed):
             one = GroupLasso(alpha, groups, tol=1e-10).fit(X[train], y[train], weight[train])
             residual = one.predict(X[test]) - y[test]
             errors[a, f] = np.average(residual**2, weights=weight[test])
-    assert_allclose(model.mse_path_, errors, rtol=1e-4)  # coefficients within the gap
+    assert_allclose(model.mse_path_, errors, rtol=1e-4)  # the coefficients are within the gap
     assert model.alpha_ == model.alphas_[errors.mean(axis=1).argmin()]
 
     best = GroupLasso(model.alpha_, groups, tol=1e-10).fit(X, y, weight)

@@ -101,7 +101,7 @@ def test_weighted_linear_kernel_is_the_weighted_perceptron(n_classes, class_weig
     theirs = Perceptron(tol=None, **settings)
     if n_classes == 2:
         theirs.set_params(class_weight=class_weight).fit(X, y, sample_weight=weights)
-    else:  # there a class weighs in its own function only
+    else:  # scikit-learn weights a class only in its own function
         by_sample = weights * compute_sample_weight(class_weight, y)
         theirs.fit(X, y, sample_weight=by_sample)
     settings["class_weight"] = class_weight
@@ -206,7 +206,7 @@ def test_mistake_bound_on_separable_classes(seed):
         assert model.mistakes_[-1] == 0
         assert_array_equal(model.predict(X), y)
 
-        margin = np.abs(X[:, 0]).min()  # margin of the function x_1, of norm one
+        margin = np.abs(X[:, 0]).min()  # the function x_1 has norm one and this margin
         assert model.n_updates_ <= ((X**2).sum(axis=1).max() + 1) / margin**2
         assert model.margin_bound_[0] >= margin
         assert model.n_updates_ == sum(model.mistakes_)
@@ -215,7 +215,7 @@ def test_mistake_bound_on_separable_classes(seed):
         weights = rng.choice([0.1, 1.0, 5.0], 200)
         weighted = clone(model).fit(X, y, sample_weight=weights)
         assert weighted.margin_bound_[0] >= margin
-    # a function with a budget may continue to err: its mistakes bound no margin
+    # a function with a budget may continue to make mistakes, which then bound no margin
     for policy in ("oldest", "smallest", "project"):
         model = KernelPerceptron("linear", budget=1, budget_policy=policy, max_iter=200)
         model.set_params(random_state=seed).fit(X, y)
@@ -334,13 +334,13 @@ def test_samples_spanned_by_the_budget_are_not_added(seed):
     double = clone(model).fit(copies, labels)
     assert len(np.unique(double.support_ % 200)) == len(double.support_)
     assert np.isfinite(double.decision_function(X)).all()
-    # rounded kernel values, whose matrix has negative eigenvalues
+    # the matrix of rounded kernel values has negative eigenvalues
     K = rbf_kernel(copies, gamma=0.02).astype(np.float32)
     single = clone(model).set_params(kernel="precomputed").fit(K, labels)
     agree = single.predict(K) == double.predict(copies)
     assert agree.mean() > 0.8
     line = KernelPerceptron("linear", budget=150, random_state=0, max_iter=5).fit(X, y)
-    assert len(line.support_) <= 6  # five features and the offset
+    assert len(line.support_) <= 6  # five features and the offset are enough
 
 
 @pytest.mark.edge

@@ -91,7 +91,8 @@ def test_graph_of_classes_is_discriminant_analysis(seed):
     model = KernelGraphEmbedding(2, graph="class", gamma=0.05, alpha=0.01).fit(X, y)
     other = KernelDiscriminantAnalysis(gamma=0.05, alpha=0.01).fit(X, y)
     assert_allclose(model.eigenvalues_, other.eigenvalues_, rtol=1e-8)
-    Z = other.transform(new) / np.sqrt(len(X))  # sums over samples in place of means
+    # the estimator has sums over samples instead of means
+    Z = other.transform(new) / np.sqrt(len(X))
     found = model.transform(new)
     assert_allclose(found, Z * np.sign((Z * found).sum(axis=0)), atol=1e-8)
 
@@ -117,7 +118,8 @@ def test_directions_solve_the_eigenproblem(seed):
     model = KernelGraphEmbedding(3, gamma=0.05).fit(X)
     T = model.transform(X)
 
-    S = nearest(X, 5, lambda i, j: True)  # distances by a Gaussian kernel have the same order
+    # distances in the space of a Gaussian kernel have the same order
+    S = nearest(X, 5, lambda i, j: True)
     d = S.sum(axis=1)
     B = np.diag(d) - np.outer(d, d) / d.sum()
     W = model._project.coef
@@ -164,7 +166,7 @@ def test_kernel_in_five_forms(seed):
         KernelGraphEmbedding(gamma=0.125, solver="low_rank").fit(X).transform(new),
     ]
     for T in found:
-        assert_allclose(T, want, atol=1e-6)  # divided by a ridge of 0.001
+        assert_allclose(T, want, atol=1e-6)  # errors are divided by a ridge of 0.001
     scaled = KernelGraphEmbedding(kernel="precomputed").fit(1e4 * K).transform(1e4 * K_new)
     assert_allclose(scaled, want, atol=1e-6)
 

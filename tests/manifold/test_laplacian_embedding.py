@@ -50,7 +50,8 @@ def test_many_samples_by_lanczos(seed):
     K = rbf_kernel(X, gamma=3.0)
     model = whole_graph(3, kernel="precomputed").fit(K)
     values = np.linalg.eigvalsh(np.diag(K.sum(axis=1)) - K)
-    assert_allclose(model.eigenvalues_, values[1:4], rtol=1e-6)  # top value 1000
+    # the largest eigenvalue is 1000
+    assert_allclose(model.eigenvalues_, values[1:4], rtol=1e-6)
 
 
 @pytest.mark.certificate
@@ -146,7 +147,7 @@ def test_equal_empty_and_few_samples_and_messages():
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_weights_count_copies(kernel, seed):
     rng = np.random.default_rng(seed)
-    angle = rng.uniform(0, 2 * np.pi, size=50)  # no sample is far from the others
+    angle = rng.uniform(0, 2 * np.pi, size=50)  # all samples have near neighbours
     X = np.c_[np.cos(angle), 0.7 * np.sin(angle)]
     times = rng.integers(0, 4, size=50)
     index = np.repeat(np.arange(50), times)
@@ -187,7 +188,7 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
 
 def neighbours_by_loops(K, k):
     """Similarities of pairs with one sample among the k most similar of the other."""
-    # rounding may differ
+    # rounding may change the order of ties
     n = len(K)
     K = np.maximum(K, K.T)
     last = [sorted(row)[-k] for row in K]
@@ -221,7 +222,7 @@ def test_sparse_graphs_have_the_same_coordinates(seed):
         assert sparse.issparse(S)
         assert S.nnz < 30 * 1100
         values, T = smallest_laplacian(S.toarray(), 2, weights)
-        assert_allclose(model.eigenvalues_, values, rtol=1e-5)  # top value 30
+        assert_allclose(model.eigenvalues_, values, rtol=1e-5)  # the largest eigenvalue is 30
         assert_allclose(model.embedding_, T, atol=1e-5)
 
 
@@ -237,7 +238,7 @@ def test_training_samples_keep_their_neighbours(k, seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("k", [12, 20])  # with fewer, copies part the graph
+@pytest.mark.parametrize("k", [12, 20])  # with fewer neighbours, copies disconnect the graph
 def test_blocks_and_copies_have_the_same_neighbours(k, seed):
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, size=60)
@@ -266,7 +267,7 @@ def test_digits_have_digits_for_neighbours():
     ours = accuracy(LaplacianEmbedding().fit_transform(X))
     assert ours > accuracy(SpectralEmbedding(random_state=0).fit_transform(X))
     assert ours > accuracy(LaplacianEmbedding(n_neighbors=None).fit_transform(X)) + 0.2
-    # samples that were not there
+    # transform samples that were not in the fit
     model = LaplacianEmbedding(5).fit(X[:500])
     classifier = KNeighborsClassifier().fit(model.embedding_, y[:500])
     assert classifier.score(model.transform(X[500:]), y[500:]) > 0.8

@@ -93,7 +93,7 @@ def test_at_most_reaches_the_optimum_of_the_program(seed):
         n_neighbors=4, constraints="at_most", solver="low_rank", tol=1e-4, random_state=seed
     ).fit(X)
     d2 = squares(X, model.edges_)
-    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers want numbers of size one
+    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers of size one
     optimum = unit * unfolding(24, model.edges_, d2 / unit)[0]
     assert_allclose(model.variance_, optimum, rtol=1e-4)
     assert_allclose(model.eigenvalues_.sum(), model.variance_)
@@ -109,7 +109,7 @@ def test_sixty_points_of_a_roll_at_most():
         n_neighbors=4, constraints="at_most", max_iter=20_000, tol=1e-4, random_state=0
     ).fit(X)
     optimum, _ = unfolding(60, model.edges_, squares(X, model.edges_))
-    assert_allclose(model.variance_, optimum, rtol=1e-4)  # what the row promises
+    assert_allclose(model.variance_, optimum, rtol=1e-4)  # the gap promises this accuracy
 
 
 @pytest.mark.oracle
@@ -120,10 +120,11 @@ def test_soft_reaches_the_optimum_of_the_program(solver, seed):
         n_neighbors=4, constraints="soft", solver=solver, tol=1e-4, random_state=seed
     ).fit(X)
     d2 = squares(X, model.edges_)
-    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers want numbers of size one
+    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers of size one
     optimum, _ = unfolding(24, model.edges_, d2 / unit, "soft", model.alpha_ * unit)
     reached = model.variance_ - model.alpha_ * np.sum((model.edge_errors_ * d2) ** 2)
-    assert_allclose(reached, unit * optimum, rtol=1e-5)  # tolerance of the conic solver
+    # the tolerance is the accuracy of the conic solver
+    assert_allclose(reached, unit * optimum, rtol=1e-5)
     assert_allclose(
         model.dual_gap_, (model.dual_bound_ - reached) / model.dual_bound_, atol=1e-8
     )
@@ -142,7 +143,8 @@ def test_stated_program(constraints, seed):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         optimum, K = unfolding(16, model.edges_, d2 / unit, constraints)
-    assert_allclose(model.variance_, unit * optimum, rtol=1e-3)  # "equal" is ill posed
+    # the problem "equal" is ill posed
+    assert_allclose(model.variance_, unit * optimum, rtol=1e-3)
     assert_allclose(model.kernel_, model.kernel_.T, atol=1e-12)
     assert_allclose(model.kernel_.sum(axis=0), 0, atol=1e-9)
     assert_allclose(np.trace(model.kernel_), model.variance_)
@@ -255,7 +257,7 @@ def test_scale_and_rotation(constraints, seed):
     assert_allclose(wide.dual_bound_, 64 * model.dual_bound_)
     Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     turned = MaximumVarianceUnfolding(solver="low_rank", **settings).fit(X @ Q + 3)
-    assert_allclose(turned.variance_, model.variance_, rtol=1e-3)  # ends within the gap
+    assert_allclose(turned.variance_, model.variance_, rtol=1e-3)  # both end within the gap
     again = MaximumVarianceUnfolding(solver="low_rank", **settings).fit(X[::-1])
     assert_allclose(again.variance_, model.variance_, rtol=1e-3)
 
@@ -315,7 +317,8 @@ def test_equal_samples_get_equal_positions():
     assert (squares(np.repeat(X, 2, axis=0), twice.edges_) > 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:n_components=")  # tested for all estimators
+# a test of all estimators covers this warning
+@pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.edge
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("solver", ["auto", "low_rank"])
@@ -325,7 +328,8 @@ def test_few_samples(n, solver):
     assert model.embedding_.shape == (2 * n, 3)
     want = 5 * np.repeat(np.arange(n), 2)
     distances = np.abs(want[:, None] - want)
-    assert_allclose(cdist(model.embedding_, model.embedding_), distances, atol=0.2)  # slack
+    # edges may deviate by the slack
+    assert_allclose(cdist(model.embedding_, model.embedding_), distances, atol=0.2)
     assert_array_equal(model.transform(X), model.embedding_[::2])
     if n == 1:
         assert model.variance_ == model.dual_gap_ == 0
@@ -345,7 +349,8 @@ def test_warns_if_not_converged():
         MaximumVarianceUnfolding(solver="low_rank", max_iter=2).fit(arc(30, 0))
 
 
-@pytest.mark.filterwarnings("ignore:n_components=")  # tested for all estimators
+# a test of all estimators covers this warning
+@pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.invariance
 @pytest.mark.parametrize("solver", ["cvxpy", "low_rank"])
 def test_kernel_holds_the_inner_products(solver, seed):

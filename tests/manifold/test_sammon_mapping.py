@@ -33,12 +33,13 @@ def test_stress_pair_by_pair_and_gradient_by_differences(k, seed):
         moved[0][i, a] += 1e-6
         moved[1][i, a] -= 1e-6
         slope = (stress(D, moved[0]) - stress(D, moved[1])) / 2e-6
-        assert_allclose(gradient[i, a], slope, rtol=1e-5, atol=1e-9)  # by differences
+        # compute the slope by differences
+        assert_allclose(gradient[i, a], slope, rtol=1e-5, atol=1e-9)
 
 
 @pytest.mark.oracle
 def test_blocks_of_rows_match_the_full_computation(seed):
-    # more than 1500 rows: several blocks
+    # more than 1500 rows need several blocks
     X = rows(seed, 1600)
     Y = rows(seed + 1, 1600, 2)
     d = pdist(X)
@@ -64,7 +65,7 @@ def test_sammons_iteration_ends_no_lower(seed):
     majorised = guttman_transforms(D, start, 3000)
     assert_allclose(
         stress(D, majorised), model.stress_, rtol=1e-4
-    )  # stops where falls are small
+    )  # the descent stops when the stress hardly falls
 
 
 @pytest.mark.oracle
@@ -94,7 +95,8 @@ def test_new_points_by_another_minimiser(seed):
 
         found = minimize(own, z, method="BFGS", tol=1e-10)
         assert own(z) <= found.fun * (1 + 1e-8)
-        assert_allclose(z, found.x, atol=1e-4)  # differences instead of gradients
+        # the reference uses differences instead of gradients
+        assert_allclose(z, found.x, atol=1e-4)
 
 
 @pytest.mark.certificate
@@ -117,7 +119,7 @@ def test_distances_that_fit_exactly_are_kept(k, seed):
     model = SammonMapping(k).fit(X)
     assert model.stress_ < 1e-20
     assert_allclose(pdist(model.embedding_), pdist(flat), rtol=1e-7)
-    if k == 1:  # on a line a new point does not get past others
+    if k == 1:  # on a line, a new point cannot pass other points
         return
     new = rows(seed + 2, 5, 6)[:, :k] @ np.linalg.lstsq(flat, X, rcond=None)[0]
     assert_allclose(cdist(model.transform(new), model.embedding_), cdist(new, X), rtol=1e-5)
@@ -153,7 +155,7 @@ def test_units_rotation_precomputed_and_order(seed):
     assert_allclose(scaled.stress_, want.stress_, rtol=1e-8)
     assert_allclose(
         scaled.embedding_, 1e3 * want.embedding_, rtol=1e-3, atol=1
-    )  # flat minimum
+    )  # the minimum is flat
 
     Q = np.linalg.qr(rows(seed + 2, 5))[0]
     D = cdist(X, X)
@@ -169,7 +171,7 @@ def test_units_rotation_precomputed_and_order(seed):
     new = rows(seed + 1, 4)
     assert_allclose(
         pdist(given.transform(cdist(new, X))), pdist(want.transform(new)), rtol=1e-2
-    )  # the ends of two descents differ by their tolerance
+    )  # the ends of two descents differ by the tolerance
     assert_allclose(given.score(D), want.score(X), rtol=1e-5)
 
 
@@ -190,7 +192,8 @@ def test_training_samples_keep_their_positions(seed):
 def test_zero_distances_between_different_samples():
     X = rows(0, 8)
     D = cdist(X, X)
-    D[0, 1] = D[1, 0] = 0  # no metric: 0 and 1 differ in their distances from others
+    # this is not a metric: 0 and 1 differ in their distances from other samples
+    D[0, 1] = D[1, 0] = 0
     model = SammonMapping(metric="precomputed").fit(D)
     assert model.n_zero_distances_ == 1
     assert np.isfinite(model.embedding_).all()

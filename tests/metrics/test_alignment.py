@@ -77,7 +77,7 @@ def test_symbols_equal_the_recursion_and_paths_their_scores(mode, first, further
     assert_allclose(own, pairwise_alignment(X, list(X), **settings), rtol=1e-14)
     assert_array_equal(own, own.T)
 
-    # the path of each pair
+    # check the path of each pair
     for i, x in enumerate(X):
         for j, z in enumerate(Z):
             path, score = alignment(x, z, **settings)
@@ -105,7 +105,7 @@ def test_series_equal_the_recursion_and_paths_their_scores(mode, channels, seed)
     assert_allclose(S, expected, rtol=1e-12, atol=1e-13)
     assert_allclose(pairwise_alignment(X, X[:3], metric="euclidean", **settings), S[:, :3])
 
-    # a function as the distance
+    # pass a function as the distance
     def distance(x, z):
         return np.sqrt(((x[:, None] - z) ** 2).sum(axis=2))
 
@@ -132,7 +132,7 @@ def test_no_alignment_has_a_larger_score(first, further, seed):
     assert score == pytest.approx(best, abs=1e-12)
 
 
-# scores of the pairs of amino acids in the example
+# Scores of the pairs of amino acids in the example.
 BLOSUM50 = {
     **{("A", b): s for b, s in zip("AEGHPW", (5, -1, 0, -2, -1, -3), strict=True)},
     **{("E", b): s for b, s in zip("EGHPW", (6, -3, 0, -1, -3), strict=True)},
@@ -191,10 +191,10 @@ def test_example_of_needleman_and_wunsch():
 @pytest.mark.invariance
 def test_matches_related_distances(seed):
     X = texts(seed, n=8)
-    # changes of single symbols
+    # gaps cost as much as changes of single symbols
     S = pairwise_alignment(X, match=0)
     assert_array_equal(-S, [[edit_distance(x, z) for z in X] for x in X])
-    # the longest common subsequence of series
+    # this gives the longest common subsequence of series
     A = [np.random.default_rng([seed, i]).normal(size=6 + i) for i in range(5)]
     common = pairwise_alignment(
         A, match=0, metric=lambda x, z: np.where(abs(x - z.T) <= 0.4, -1.0, 1.0), gap_cost=0
@@ -248,7 +248,7 @@ def test_kinds_of_sequences_do_not_matter(seed):
     as_tokens = [list(x) for x in X]
     for other in (np.array(X), tuple(X), as_bytes, as_tokens):
         assert_array_equal(pairwise_alignment(other, mode="local"), S)
-    # each pair of symbols in one order or in both
+    # give each pair of symbols in one order or in both
     scores = random_scores(seed)
     both = scores | {(b, a): s for (a, b), s in scores.items()}
     assert_array_equal(
@@ -299,7 +299,7 @@ def test_empty_sequences_and_collections():
     assert pairwise_alignment([], ["a"]).shape == (0, 1)
     assert pairwise_alignment(["a"], []).shape == (1, 0)
     assert_array_equal(pairwise_alignment(["", "a"], normalize=True), [[0, 0], [0, 1]])
-    # nothing in common
+    # the words have nothing in common
     path, score = alignment("aaa", "bb", mode="local")
     assert len(path) == 0
     assert score == 0

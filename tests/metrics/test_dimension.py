@@ -26,7 +26,7 @@ def test_moments_pair_by_pair(seed):
 )
 def test_drawn_pairs_have_the_distances_of_the_metric(metric, seed, monkeypatch):
     X = np.random.default_rng(seed).normal(size=(30, 4))
-    i, j = np.triu_indices(30, 1)  # every pair once, in place of random ones
+    i, j = np.triu_indices(30, 1)  # use every pair once, instead of random pairs
 
     class Pairs:
         def randint(self, low, high=None, size=None):
@@ -45,7 +45,8 @@ def test_dimension_of_gaussians(dimension, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(1500, dimension))
     Q = np.linalg.qr(rng.normal(size=(40, dimension)))[0]
-    assert_allclose(intrinsic_dimension(X @ Q.T), dimension, rtol=0.15)  # 1,500 samples
+    # there are 1,500 samples
+    assert_allclose(intrinsic_dimension(X @ Q.T), dimension, rtol=0.15)
     scales = 0.5 ** np.arange(dimension)
     wanted = (scales**2).sum() ** 2 / (scales**4).sum()
     assert_allclose(intrinsic_dimension(X * scales), wanted, rtol=0.15)
@@ -62,12 +63,12 @@ def test_scale_position_and_pairs(seed):
         assert_allclose(some, intrinsic_dimension(X, metric=metric), rtol=0.1)
     assert_allclose(
         intrinsic_dimension(np.tile(X, (10, 1)), random_state=0), found, rtol=0.05
-    )  # more than all pairs of 2,000: drawn
+    )  # there are more pairs than for 2,000 samples, so pairs are drawn
 
 
 @pytest.mark.edge
 def test_degenerate_data():
-    assert intrinsic_dimension(np.eye(5)) == np.inf  # all distances equal
+    assert intrinsic_dimension(np.eye(5)) == np.inf  # all distances are equal
     with pytest.raises(ValueError, match="samples that differ"):
         intrinsic_dimension(np.ones((4, 2)))
     with pytest.raises(ValueError, match="square matrix of distances"):

@@ -28,7 +28,7 @@ from tests.oracles.dynamic_time_warping import (
     warping_cost,
 )
 
-EQUAL = {"slanted": False}  # the band around equal positions
+EQUAL = {"slanted": False}  # Parameters of the band around equal positions.
 
 
 def share(radius, x, z):
@@ -250,7 +250,7 @@ def test_gradient_of_the_soft_minimum(debias, seed):
         step = np.zeros_like(x)
         step[at] = 1e-6
         up, down = (soft_dtw(x + s * step, z, 0.7, debias=debias) for s in (1, -1))
-        # error of central differences: rounding over the step
+        # the error of central differences is rounding over the step
         assert_allclose(slope[at], (up - down) / 2e-6, rtol=1e-6, atol=1e-7)
     assert soft_dtw(x, x, 0.7) < 0
     assert_allclose(soft_dtw(x, x, 0.7, debias=True), 0, atol=1e-12)
@@ -264,7 +264,7 @@ def test_functional_distance_of_order_one_is_the_area(seed):
     t = np.linspace(0, 13, 13 * 20_000 + 1)
     fine = np.abs(np.interp(t, np.arange(14), u))
     area = np.trapezoid(fine, t)
-    # error of the trapezoid rule at the kinks
+    # the trapezoid rule has errors at the kinks
     assert_allclose(functional_distance(x, z, p=1), area, rtol=1e-6)
     assert_allclose(functional_distance(x, z, p=1, period=0.5), area / 2, rtol=1e-6)
 

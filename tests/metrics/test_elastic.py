@@ -28,7 +28,7 @@ def msm_of_channels(x, z, allowed):
     return sum(plain.msm(x[:, c], z[:, c], 0.5, allowed) for c in range(x.shape[1]))
 
 
-# metric -> parameters, function of one pair, plain reference
+# Parameters of each metric, its function of one pair, and the plain reference.
 METRICS = {
     "erp": (
         {"gap_value": 0.3},
@@ -127,17 +127,18 @@ def test_axioms_of_a_metric(metric, parameters, channels, seed):
 def test_invariances_of_the_papers_hold(seed):
     X = ragged(seed, n=10)
     shifted = [x + 7.5 for x in X]
-    # moves, splits and merges know no origin [Stefan et al. 2013, section 3]; ERP does
+    # moves, splits and merges do not depend on the origin [Stefan et al. 2013, section 3]; ERP
+    # does
     D = pairwise_elastic(X, metric="msm")
     assert_allclose(pairwise_elastic(shifted, metric="msm"), D, atol=1e-12)
     assert (
         abs(pairwise_elastic(shifted, metric="erp") - pairwise_elastic(X, metric="erp")).max()
         > 1
     )
-    # weights of one half
+    # all weights are one half
     halves = pairwise_elastic(X, metric="weighted_dtw", steepness=0)
     assert_allclose(halves * np.sqrt(2), pairwise_elastic(X, metric="dtw"), rtol=1e-12)
-    # an outlier is left out
+    # the outlier is left out
     x = np.arange(9.0)
     assert lcss_distance(x, np.insert(x, 4, 1e6), epsilon=0) == 0
 

@@ -9,7 +9,7 @@ from skmoderndata.metrics import cao_dimension, false_nearest_neighbors
 from skmoderndata.preprocessing import TimeDelayEmbedding
 from tests.oracles import embedding_dimension as plain
 
-# system -> lag of its first column, and the dimension that the papers find
+# Lag of the first column of each system, and the dimension that the papers find.
 SYSTEMS = {"lorenz": (5, 3), "henon": (1, 2), "ikeda": (1, 4)}
 
 
@@ -76,11 +76,11 @@ def test_scale_sequences_and_gaps(seed):
     _, fractions = false_nearest_neighbors(x, max_dim=4)
     _, moved = false_nearest_neighbors(1e6 * x - 3e6, max_dim=4)
     assert_allclose(moved, fractions, atol=2 / 900)  # rounding may change a neighbour
-    # a constant feature says nothing
+    # a constant feature adds no information
     with_constant = np.column_stack([x, np.full(900, 7.0)])
     assert_array_equal(false_nearest_neighbors(with_constant, max_dim=4)[1], fractions)
 
-    # windows do not cross from one sequence to the next, nor a missing row
+    # windows cross neither the border of a sequence nor a missing row
     ids = np.repeat([0, 1, 2], 300)
     _, apart = false_nearest_neighbors(x, max_dim=4, sequence_ids=ids)
     separate = np.concatenate([np.append(part, np.nan) for part in np.split(x, 3)])
@@ -119,7 +119,7 @@ def test_constant_and_periodic_series():
         with pytest.warns(UserWarning, match="all features are constant"):
             assert TimeDelayEmbedding(n_lags).fit(constant[:, None]).n_lags_ == 1
 
-    # two values determine whether a sine rises or falls; also with a period of four rows
+    # two values determine whether a sine rises or falls, even with a period of four rows
     sine = np.sin(np.arange(2000) / 7.3)
     assert false_nearest_neighbors(sine, lag=11)[0] == 2
     assert cao_dimension(sine, lag=11)[0] == 2
@@ -130,7 +130,7 @@ def test_constant_and_periodic_series():
 def test_short_series():
     x = noise(0, 12)
     _, fractions = false_nearest_neighbors(x, max_dim=10)
-    assert len(fractions) == 2  # ten windows of two values have a next one
+    assert len(fractions) == 2  # ten windows of two values have a successor
     _, e1, _ = cao_dimension(x, max_dim=10)
     assert len(e1) == 1
     with pytest.raises(ValueError, match="needs 10 windows of 1 values at lag=3"):

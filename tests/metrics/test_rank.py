@@ -55,7 +55,7 @@ def test_no_other_threshold_has_a_smaller_error(shape, seed):
     errors = np.zeros(len(multiples))
     rng = np.random.default_rng(seed)
     for _ in range(20):
-        # the least favourable strength: both choices cost the same
+        # at the least favourable strength, both choices have the same cost
         U = linalg.qr(rng.normal(size=(shape[0], 8)), mode="economic")[0]
         V = linalg.qr(rng.normal(size=(shape[1], 8)), mode="economic")[0]
         strength = rng.uniform(0.7, 2.2, 8) * ratio**0.25 * np.sqrt(max(shape))

@@ -138,7 +138,7 @@ def test_leading_pairs_are_singular_vectors(seed, shape):
         assert_allclose(np.abs([u @ U[:, 0], v @ Vt[0]]), 1, atol=1e-10)
 
 
-# a test at the level .05 errs in more than 9 of 60 runs once in 1,000 times
+# Maximum number of 60 runs with an error: a test at the level .05 exceeds it once in 1,000 times.
 MOST_FALSE = 9
 
 
@@ -172,7 +172,7 @@ def test_kernels_find_only_curved_relations(n_pairs):
 @pytest.mark.slow
 def test_false_pairs_of_kernels_are_rare():
     runs = n_found(KernelCCA(1), lambda s: curved_views(s, 0), 200, 39)
-    # binomial: more than 20 of 200 once in 1,000 times
+    # by the binomial distribution, more than 20 of 200 occur once in 1,000 times
     assert (runs > 0).sum() <= 20
 
 
@@ -204,7 +204,7 @@ def test_equal_analyses_have_equal_tests(seed):
 @pytest.mark.parametrize("cca", [RegularizedCCA(2), KernelCCA(2)])
 def test_n_jobs_and_seed(cca, monkeypatch):
     X, Y = two_views(0, 1, n=40)
-    # several batches
+    # use several batches
     monkeypatch.setattr(
         "skmoderndata.model_selection._canonical_permutation_test.BATCH_ENTRIES", 4000
     )

@@ -208,11 +208,12 @@ def test_random_disagreement_of_fifty_objects(k, printed):
         AtRandom(), param_range=(k,), n_splits=30, n_random=50, random_state=0
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # no clusters, of course
+        # the data have no clusters, so a warning is right
+        warnings.simplefilter("ignore", UserWarning)
         search.fit(np.random.default_rng(0).normal(size=(100, 1)))
     assert_allclose(
         search.random_instability_, printed, atol=0.015
-    )  # labels in unequal numbers
+    )  # the labels have unequal numbers of samples
     assert abs(search.stability_[0]) < 0.1
     assert search.random_instability_[0] < (k - 1) / k - 0.05
 
@@ -290,7 +291,7 @@ def test_memberships_carried_over_by_a_classifier(seed):
         random_state=seed,
     ).fit(X)
     assert search.best_n_clusters_ == 3
-    if search.stability_[2] == 1:  # a fourth source that nobody has disturbs nobody
+    if search.stability_[2] == 1:  # a fourth source that no row has changes nothing
         assert search.n_clusters_found_[2] < 3.5
 
 
@@ -352,7 +353,8 @@ def test_shift_scale_and_container(seed):
 def test_two_jobs_and_a_second_fit_give_the_same_answer():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=60, separation=3)
     search = ClusteringStability(param_range=(2, 3), n_splits=3, random_state=0).fit(X)
-    with joblib.parallel_config(backend="threading"):  # processes: see tests/common
+    # threads only; tests/common covers processes
+    with joblib.parallel_config(backend="threading"):
         two = clone(search).set_params(n_jobs=2).fit(X)
     again = clone(search).fit(X[:40]).fit(X)
     for other in (two, again):

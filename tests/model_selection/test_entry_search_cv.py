@@ -601,7 +601,7 @@ def test_is_silent_if_the_end_of_the_grid_is_natural():
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # a single component; as many components as columns; other parameters
+        # check a single component, as many components as columns, and other parameters
         rank_one = rng.gamma(1, size=(40, 1)) @ rng.normal(size=(1, 8))
         X = rank_one + 0.1 * rng.normal(size=(40, 8))
         EntrySearchCV(SemiNMF(), {"n_components": [1, 2, 3]}, random_state=0).fit(X)

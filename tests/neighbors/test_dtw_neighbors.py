@@ -52,7 +52,7 @@ def distances(X, Z, radius, slanted):
 def test_neighbours_match_all_distances(radius, make, lower_bounds, slanted, seed):
     X = make(seed)
     Z = make(seed + 1, n=25)
-    X[7] = X[3]  # a tie goes to the smaller number
+    X[7] = X[3]  # in a tie, the sample with the smaller number is nearer
 
     model = DTWNeighborsClassifier(
         5, radius=radius, lower_bounds=lower_bounds, slanted=slanted
@@ -99,11 +99,11 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
         ]
 
         assert_allclose(costs[:2], exact, rtol=1e-12)
-        # the last row is complete where its least cost is below the cutoff
+        # the last row is complete if its smallest cost is below the cutoff
         if np.isfinite(exact):
             assert costs[2] == np.inf or costs[2] == costs[0]
 
-        tail[:] = 0.5 * exact  # every row has a cell of at least the cost from there on
+        tail[:] = 0.5 * exact  # each row contains a cell with at least the remaining cost
         if np.isfinite(exact) and exact > 0:
             below = (tail, 0.4 * exact, row, 0, 10**6)
             assert cost_of_pair(x, z, low, high, rooted, *below)[1] == np.inf
@@ -124,7 +124,7 @@ def test_diagonals_without_their_ends_keep_the_cost_up_to_the_cutoff(radius, cha
             state = (np.zeros(3, dtype=np.int64), np.empty((3, len(x) + 1)), 10**6)
             return rest_by_diagonals(*turned, low, high, False, tail, cutoff, *state)[0]
 
-        # the cost itself is no more than the cutoff; each row costs its nearest point of z
+        # the cost does not exceed the cutoff; each row costs at least its nearest point of z
         squares = ((x[:, None] - z) ** 2).sum(axis=2)
         tail = np.append(np.cumsum(squares.min(axis=1)[::-1])[::-1], 0.0) * (1 - 1e-12)
         for bounds in (np.zeros(len(x) + 1), tail):
@@ -231,7 +231,7 @@ def test_few_distances_are_computed():
             ("ArrowHead", 0, 0.2000),
             ("ArrowHead", None, 0.2971),
             ("ArrowHead", "cv", 0.2000),
-            ("OSULeaf", 30, 0.3884),  # seven percent, rounded up
+            ("OSULeaf", 30, 0.3884),  # the radius is seven per cent, rounded up
             ("JapaneseVowels", None, 1 - 0.9486),
             ("BasicMotions", None, 1 - 0.975),
         ]

@@ -101,7 +101,7 @@ def test_kernel_in_five_forms_and_blocks(seed):
     X = rng.normal(size=(60, 3))
     new = rng.normal(size=(10, 3))
 
-    # by name; then as an object, a callable, on sparse rows, in blocks
+    # pass the kernel by name, as an object or a callable, with sparse rows, or in blocks
     named = KernelCentroidOutlierDetector(gamma=0.125).fit(X)
     want = named.decision_function(new)
     callable_ = KernelCentroidOutlierDetector(rbf_kernel, kernel_params={"gamma": 0.125})
@@ -118,7 +118,7 @@ def test_kernel_in_five_forms_and_blocks(seed):
     for values in found:
         assert_allclose(values, want, atol=1e-10)
 
-    # precomputed
+    # compare with a precomputed kernel
     given = KernelCentroidOutlierDetector("precomputed").fit(rbf_kernel(X, gamma=0.125))
     assert_allclose(given.threshold_, named.threshold_, rtol=1e-10)
     assert_array_equal(given.fit_predict(rbf_kernel(X, gamma=0.125)), named.predict(X))

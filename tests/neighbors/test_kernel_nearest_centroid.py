@@ -67,7 +67,8 @@ def test_density_is_the_parzen_classifier(seed):
         + np.log((y == c).mean())
         for c in "abc"
     ]
-    constant = 1.5 * np.log(2 * np.pi)  # normal density in three dimensions
+    # the reference is the normal density in three dimensions
+    constant = 1.5 * np.log(2 * np.pi)
     want = np.exp(np.array(log).T + constant)
     scores = model.margin_ * model.decision_function(new)
     assert_allclose(scores, want - want.mean(axis=1, keepdims=True), rtol=1e-8, atol=1e-15)
@@ -76,7 +77,7 @@ def test_density_is_the_parzen_classifier(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("offset", ["distance", "density"])
 def test_scores_are_about_one_at_the_means_whatever_the_kernel(offset, seed):
-    for n in (600, 900):  # the unit is from all samples, and from some
+    for n in (600, 900):  # the unit comes from all samples, or from some of them
         X, y = classes(seed, n=n)
         X = X[y != "c"]
         y = y[y != "c"]
@@ -156,7 +157,8 @@ def test_sets_ties_and_messages():
     model = KernelNearestCentroid(Intersection()).fit(X, ["b", "b", "a", "a"])
     assert_array_equal(model.predict([{1, 3}, {7, 9}]), ["b", "a"])
     X = np.array([[-1.0], [1.0]])
-    assert KernelNearestCentroid().fit(X, [1, 0]).predict([[0.0]]) == [0]  # a tie
+    # both classes are equally near
+    assert KernelNearestCentroid().fit(X, [1, 0]).predict([[0.0]]) == [0]
     with pytest.raises(ValueError, match="at least two classes"):
         KernelNearestCentroid().fit(X, [1, 1])
     with pytest.raises(ValueError, match='priors="empirical" needs offset="density"'):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata.neural_network import ELMClassifier, ELMRegressor
 from tests.oracles.networks import forward_selection, leave_one_out
 
-# random vector functional links
+# Random vector functional links.
 RVFLClassifier = functools.partial(ELMClassifier, direct_links=True)
 RVFLRegressor = functools.partial(ELMRegressor, direct_links=True)
 
@@ -63,7 +63,8 @@ def test_ridge_and_leave_one_out_on_both_kinds_of_outputs(n_hidden, seed):
     assert_allclose(model.loo_path_, 1 - errors / np.sum((y - y.mean()) ** 2), rtol=1e-9)
     twin = Ridge(alpha=model.alpha_).fit(A, y)
     assert_allclose(model.predict(X), twin.predict(A), rtol=1e-8)
-    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
+    # the condition number is 1e5
+    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.certificate
@@ -88,7 +89,7 @@ def test_a_linear_truth_is_found_by_the_direct_links(seed):
     truth = np.arange(6.0)
     model = RVFLRegressor(100, random_state=seed).fit(X, X @ truth)
     bare = ELMRegressor(100, random_state=seed).fit(X, X @ truth)
-    for scale in (1, 3):  # 3: beyond the training rows
+    for scale in (1, 3):  # a scale of 3 goes beyond the training rows
         far = scale * new
         unexplained = 1 - model.score(far, far @ truth)
         assert unexplained < 0.3 * (1 - bare.score(far, far @ truth))
@@ -158,7 +159,7 @@ def test_arrays_of_another_library(name, library, seed):
     xp = pytest.importorskip(library)
     X, y = data(seed, n=150)
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
     want = RVFLRegressor(40, random_state=0, alphas=[0.1, 1.0]).fit(X, y)
     with sklearn.config_context(array_api_dispatch=True):
         model = RVFLRegressor(40, random_state=0, alphas=[0.1, 1.0])

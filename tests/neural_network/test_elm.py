@@ -92,7 +92,7 @@ def test_penalty_of_a_stream_by_hat_matrices(n_hidden, fit_intercept, seed):
     for rows in (slice(0, 7), slice(7, None)):
         model.partial_fit(X[rows], Y[rows], sample_weight=w[rows])
 
-    # the matrix that takes the targets, times the roots of the weights, to the fitted values
+    # compute the matrix from targets, times the roots of the weights, to fitted values
     root = np.sqrt(w)[:, None]
     H = root * hidden(model, X)
     one = root / np.linalg.norm(root)
@@ -118,7 +118,8 @@ def test_ridge_on_the_hidden_outputs(n_hidden, seed):
     model = ELMRegressor(n_hidden, alpha=0.1, random_state=seed).fit(X, Y)
     twin = Ridge(alpha=0.1).fit(hidden(model, X), Y)
     assert_allclose(model.predict(new), twin.predict(hidden(model, new)), rtol=1e-8)
-    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
+    # the condition number is 1e5
+    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)
     search = ELMRegressor(n_hidden, random_state=seed).fit(X, y)
     known = RidgeCV(search.alphas_).fit(hidden(search, X), y)
     assert known.alpha_ == search.alpha_
@@ -128,7 +129,7 @@ def test_ridge_on_the_hidden_outputs(n_hidden, seed):
 @pytest.mark.oracle
 def test_orthogonal_identity_neurons_are_linear_ridge(seed):
     X, y = data(seed)
-    for n_hidden in (10, 20):  # the inputs appear once, or twice
+    for n_hidden in (10, 20):  # the inputs appear once or twice
         model = ELMRegressor(
             n_hidden,
             activation="identity",
@@ -153,7 +154,7 @@ def test_many_error_functions_are_the_arc_sine_kernel(seed):
     predictions = []
     grams = []
     for draw in range(n_draws * seed, n_draws * (seed + 1)):
-        # large inputs leave the intercepts of the neurons no say
+        # inputs are so large that the intercepts of the neurons hardly matter
         model = ELMRegressor(
             300, activation=erf, weight_distribution="normal", input_scale=2e-9, alpha=150.0,
             standardize=False, fit_intercept=False, random_state=draw,
@@ -163,7 +164,7 @@ def test_many_error_functions_are_the_arc_sine_kernel(seed):
         grams.append(H @ H.T / 300)
     for draws, expected in ((predictions, limit.predict(K[new, train])), (grams, K)):
         sigma = np.std(draws, axis=0, ddof=1) / np.sqrt(n_draws)
-        # many values, correlated with each other, in units of their standard deviations
+        # average over many correlated values, in units of their standard deviations
         assert np.sqrt(np.mean(((np.mean(draws, axis=0) - expected) / sigma) ** 2)) < 2
 
 
@@ -174,10 +175,11 @@ def test_least_norm_without_a_penalty(seed):
         100, alpha=0, activation="relu", fit_intercept=False, random_state=seed
     ).fit(X, y)
     H = np.maximum(X @ model.hidden_weights_ + model.hidden_intercepts_, 0)
-    assert_allclose(model.predict(X), y, rtol=1e-5)  # normal equations square the condition
+    # the normal equations square the condition number
+    assert_allclose(model.predict(X), y, rtol=1e-5)
     assert_allclose(
         model.output_coef_, np.linalg.lstsq(H, y, rcond=None)[0], atol=1e-4
-    )  # likewise
+    )  # the normal equations square the condition number
 
 
 @pytest.mark.oracle
@@ -188,7 +190,7 @@ def test_pruning_chooses_as_forward_selection_does(seed):
     k = pruned.hidden_weights_.shape[1]
     chosen = sorted(forward_selection(hidden(full, X), y, k))
     assert_array_equal(pruned.hidden_weights_, full.hidden_weights_[:, chosen])
-    # least squares on the chosen neurons predicts better than on one more, or one less
+    # least squares on the selected neurons predicts better than with one neuron more or less
     H = hidden(full, X)
     error = {}
     for m in range(max(1, k - 1), k + 2):
@@ -270,7 +272,7 @@ def test_blocks_threads_and_kinds_of_input(seed):
     assert found.dtype == np.float32
     assert_allclose(
         found, want.predict(X), rtol=1e-3
-    )  # single precision of the hidden outputs
+    )  # hidden outputs are in single precision
 
 
 @pytest.mark.invariance
@@ -303,12 +305,13 @@ def test_arrays_of_another_library(cls, name, library, seed):
     if cls is ELMClassifier:
         y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
 
     for parameters in (
         {"alphas": [0.1, 1.0]},
         {"alpha": 0.5, "batch_size": 40},
-        {"alphas": [0.1, 1.0], "batch_size": 40, "n_jobs": 2},  # threads know no configuration
+        # threads do not see the configuration
+        {"alphas": [0.1, 1.0], "batch_size": 40, "n_jobs": 2},
     ):
         want = cls(60, random_state=0, **parameters).fit(X, y)
         with sklearn.config_context(array_api_dispatch=True):
@@ -342,7 +345,8 @@ def test_laws_of_the_first_layer(activation, weight_distribution, seed):
     )
     model.fit(X, X[:, 0] ** 2)
     norms = np.linalg.norm(model.hidden_weights_, axis=0)
-    assert_allclose(np.sqrt(np.mean(norms**2)), 1, rtol=0.05)  # 240 neurons of 12 weights
+    # there are 240 neurons of 12 weights
+    assert_allclose(np.sqrt(np.mean(norms**2)), 1, rtol=0.05)
     assert np.abs(model.hidden_intercepts_).max() <= 1
     if weight_distribution == "orthogonal":
         W = model.hidden_weights_[:, :12]
@@ -370,7 +374,8 @@ def test_constant_targets_one_sample_and_more_neurons_than_samples():
     assert constant.loo_score_ == 1
     one = ELMRegressor(20, random_state=0).fit(X[:1], [2.0])
     assert_allclose(one.predict(X), 2)
-    assert one.alpha_ == one.alphas_[-1]  # no held-out prediction exists: the largest penalty
+    # without held-out predictions, the largest penalty is chosen
+    assert one.alpha_ == one.alphas_[-1]
     assert np.isneginf(one.loo_path_).all()
     wide = ELMRegressor(2000, random_state=0).fit(X, X[:, 0])
     assert np.isfinite(wide.predict(X)).all()
@@ -390,7 +395,7 @@ def test_a_stream_predicts_as_well_as_one_fit(n_hidden, seed):
     for rows in np.array_split(np.arange(400), 40):
         stream.partial_fit(X[rows], y[rows])
     assert abs(stream.score(new, new_y) - whole.score(new, new_y)) < 0.02
-    # the last rows, after a fit to the others
+    # add the last rows after a fit to the other rows
     further = ELMRegressor(n_hidden, standardize=False, random_state=seed).fit(
         X[:300], y[:300]
     )
@@ -523,7 +528,7 @@ def test_a_stream_is_standardised_by_its_first_200_rows(direct_links, seed):
         assert_allclose(stream.predict(X), want.predict(X), rtol=1e-6)
         assert stream.n_samples_seen_ == 500
 
-    # estimators with one pair can be merged, others say how
+    # estimators with the same pair can be merged; others raise an error that says how
     parts = [
         cls(30, alpha=0.1, standardize=pair, random_state=0).fit(X[a::2], y[a::2])
         for a in range(2)

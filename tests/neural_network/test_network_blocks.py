@@ -105,7 +105,7 @@ def test_rejects_unsupported_options():
     rows = in_dask(X, (120, 180))
     labels = X[:, 0] > 0
 
-    # settings and containers
+    # check invalid settings and containers
     with pytest.raises(ValueError, match="needs fixed centres: pass an array"):
         RBFNetworkRegressor().fit(rows, X[:, 0])
     with pytest.raises(ValueError, match="cannot balance classes"):
@@ -117,7 +117,7 @@ def test_rejects_unsupported_options():
     with pytest.raises(TypeError, match="partial_fit with one block after the other"):
         ELMRegressor().partial_fit(rows, X[:, 0])
 
-    # values
+    # check invalid values
     spoilt = X.copy()
     spoilt[200, 1] = np.nan
     with pytest.raises(ValueError, match="ELMRegressor contains NaN or infinity in row 200"):

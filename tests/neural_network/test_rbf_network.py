@@ -67,8 +67,10 @@ def test_a_centre_at_every_sample_interpolates_as_scipy_does(basis, known, width
     model = RBFNetworkRegressor(
         centers=X, basis=basis, width=width, alpha=0, fit_intercept=False
     ).fit(X, y)
-    assert_allclose(model.predict(X), y, rtol=1e-3, atol=1e-3)  # squared condition of 1e5
-    assert_allclose(model.predict(new), want, rtol=1e-2, atol=1e-2)  # likewise
+    # the condition number of 1e5 is squared
+    assert_allclose(model.predict(X), y, rtol=1e-3, atol=1e-3)
+    # the condition number of 1e5 is squared
+    assert_allclose(model.predict(new), want, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.oracle
@@ -156,7 +158,8 @@ def test_shift_scale_and_blocks(seed):
         found = RBFNetworkRegressor(10, random_state=0).fit(moved, y).predict(moved)
         assert_allclose(found, want, rtol=1e-6, atol=1e-8)
     X, y = data(seed, n=3000)
-    want = RBFNetworkRegressor(300, random_state=0).fit(X, y).predict(X)  # several blocks
+    # the rows are processed in several blocks
+    want = RBFNetworkRegressor(300, random_state=0).fit(X, y).predict(X)
     two = RBFNetworkRegressor(300, random_state=0, n_jobs=2).fit(X, y)
     assert_allclose(two.predict(X), want, rtol=1e-8)
 
@@ -189,7 +192,7 @@ def test_arrays_of_another_library(basis, name, library, seed):
     xp = pytest.importorskip(library)
     X, y = data(seed)
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
     settings = {"basis": basis, "alphas": [0.1, 1.0], "random_state": 0}
     want = RBFNetworkRegressor(10, **settings).fit(X, y)
     with sklearn.config_context(array_api_dispatch=True):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-ARCHIVE = "UCR_ARCHIVE"  # environment variable: the archive, unpacked
+# Name of the environment variable with the folder of the unpacked archive.
+ARCHIVE = "UCR_ARCHIVE"
 
 
 def folder(package):

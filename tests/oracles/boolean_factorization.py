@@ -101,7 +101,7 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
             if row not in candidates:
                 candidates.append(row)
 
-    # 2. one basis vector after another: the largest gain over all rows
+    # 2. choose basis vectors one at a time, by the largest gain over all rows
     covered = np.zeros_like(X)
     chosen = []
     for _ in range(k):
@@ -117,7 +117,7 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
         if best is None:
             break
 
-        # 3. rows that gain use it
+        # 3. rows that gain from it use it
         for i in range(n):
             if _gain(X[i], covered[i], best, bonus, penalty) > 0:
                 covered[i] |= np.array(best)

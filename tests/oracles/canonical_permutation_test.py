@@ -18,7 +18,7 @@ def permuted_correlations(X, Y, orders, k):
     V = (Y - Y.mean(axis=0)) @ B
     values = np.empty((len(orders), k))
     for i, order in enumerate(orders):
-        for j in range(k):  # what remains after j pairs, rows of one view permuted
+        for j in range(k):  # use what remains after j pairs, and permute the rows of one view
             r, _, _ = canonical_correlations(U[order, j:], V[:, j:])
             values[i, j] = r[0]
     return values

@@ -83,7 +83,7 @@ def hard_thresholding_pursuit(A, y, s):
     best = a
     least = np.linalg.norm(y)
 
-    # one gradient step, the largest s, least squares on them
+    # make a gradient step, keep the s largest entries, and fit them by least squares
     for _ in range(200):
         step = a + B.T @ (y - B @ a)
 

@@ -17,7 +17,7 @@ def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
 
     for _ in range(n_passes):
         for i, step in enumerate(steps):
-            # a mistake: step, or project the step on the support [Orabona 2009]
+            # after a mistake, make a step, or project the step on the support [Orabona 2009]
             if step * (a @ K[:, i]) <= 0:
                 if policy == "project":
                     projection = np.linalg.solve(K[np.ix_(support, support)], K[support, i])
@@ -30,7 +30,7 @@ def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
                     a[i] += step
                     support += [] if i in support else [i]
 
-                # beyond the budget one support vector leaves
+                # beyond the budget, remove one support vector
                 if len(support) > budget:
                     norms = [abs(a[j]) * np.sqrt(K[j, j]) for j in support]
                     out = 0 if policy == "oldest" else int(np.argmin(norms))

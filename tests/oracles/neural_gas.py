@@ -58,7 +58,7 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
         residual = X[i] * scale
         chosen = []
         for _ in range(n_nonzero):
-            # residuals of signal and atoms after projection on the chosen ones
+            # compute the residuals of signal and atoms after projection on the chosen atoms
             P = np.eye(X.shape[1])
             if chosen:
                 Q = np.linalg.qr(D[chosen].T)[0]
@@ -72,7 +72,7 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
                 break
             R[free] /= lengths[free, None]
 
-            # all free atoms follow by the rank of their match: Oja's rule
+            # move all free atoms by the rank of their match, with Oja's rule
             y = R @ residual
             order_of = sorted(free, key=lambda j: (-(y[j] ** 2), j))
             for rank, j in enumerate(order_of):

@@ -17,7 +17,7 @@ def ranking_steps(K, ranks, bounds, tol):
     upper = [np.flatnonzero(ranks == y + 1) for y in range(top)]
     lower = [np.flatnonzero(ranks == y) for y in range(top)]
 
-    # start: equal fractions of the bounds, sums as far as both ranks allow
+    # start with equal fractions of the bounds, and sums as large as both ranks allow
     part = np.array(
         [min(bounds[i].sum(), bounds[j].sum()) for i, j in zip(upper, lower, strict=True)]
     )

@@ -26,7 +26,7 @@ def gap(Z, known, L, lam):
     best = -np.inf
     primal = objective(Z, known, L, lam)
     largest = lam / np.linalg.norm(R, 2)
-    for c in np.linspace(0, largest, 2001):  # a plain search over feasible multiples
+    for c in np.linspace(0, largest, 2001):  # search over a grid of feasible multiples
         best = max(best, c * (R * zero_filled).sum() - 0.5 * c**2 * (R**2).sum())
     return (primal - best) / primal
 

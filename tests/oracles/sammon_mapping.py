@@ -30,7 +30,7 @@ def sammon_newton(D, Y, n_steps=200):
                 first[p] += -2 / c * miss / (D[p, j] * d) * u
                 second[p] += -2 / c / (D[p, j] * d) * (miss - u**2 / d * (1 + miss / d))
 
-        # a step that is halved until the stress falls
+        # halve the step until the stress falls
         step = first / np.abs(second)
         before = stress(D, Y)
         for _ in range(20):

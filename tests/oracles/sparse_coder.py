@@ -30,7 +30,7 @@ def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
     a = np.zeros(0)
 
     while len(support) < n_nonzero and r @ r > tol:
-        # 1. choose: the least residual of all, or the largest correlation
+        # 1. choose the atom of the smallest residual, or of the largest correlation
         if optimised:
             score = np.full(len(D), np.inf)
             for j in set(range(len(D))) - set(support):
@@ -115,14 +115,14 @@ def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
     support = np.flatnonzero(keep_largest(D @ x, n_nonzero))
     former = x @ x
     for _ in range(max_iter):
-        # 1. step length: exact, were the support to stay
+        # 1. compute the step length, which is exact if the support stays the same
         g = D @ (x - a @ D)
         curved = np.sum((g[support] @ D[support]) ** 2)
         if curved == 0:
             break
         mu = g[support] @ g[support] / curved
 
-        # 2. smaller steps where it changes, until they cannot raise the objective
+        # 2. shorten steps that change the support, until they cannot raise the objective
         while True:
             new = keep_largest(a + mu * g, n_nonzero)
             if set(np.flatnonzero(new)) == set(support):
@@ -151,7 +151,7 @@ def hard_thresholding_pursuit(x, D, n_nonzero, max_iter=100):
     best = a
     least = x @ x
     for _ in range(max_iter):
-        z = a + D @ (x - a @ D)  # gradient step
+        z = a + D @ (x - a @ D)  # make a gradient step
         new = np.flatnonzero(keep_largest(z, n_nonzero))
         if support is not None and set(new) == set(support):
             break
@@ -203,7 +203,7 @@ def lasso_gap(x, a, D, alpha, *, positive=False, groups=None):
 
     primal = 0.5 * r @ r + alpha * penalty
     theta = r * min(1.0, alpha / q) if q > 0 else r
-    # the best multiple of r, kept feasible
+    # find the best multiple of r that is feasible
     if r @ r > 0:
         t = x @ r / (r @ r)
         if q > 0:

@@ -22,9 +22,10 @@ def nearest_of_sparseness(x, level, norm):
     for size in range(1, n + 1):
         for support in itertools.combinations(range(n), size):
             support = list(support)
-            # on a support: the sum and the norm fix a circle about the mean
+            # on a support, the sum and the norm determine a circle about the mean
             mean = mass / size
-            rest = norm**2 - size * mean**2  # left for the deviations from the mean
+            # the remaining norm is for deviations from the mean
+            rest = norm**2 - size * mean**2
             if rest < -1e-12:
                 continue
 

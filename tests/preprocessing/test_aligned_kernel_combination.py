@@ -68,7 +68,7 @@ def test_classes_by_their_ideal_matrix(seed):
 def test_optimality_conditions(seed):
     X, y, _ = data(seed)
     assert AlignedKernelCombination(KERNELS).fit(X, y).kkt_residual_ < 1e-10
-    twice = AlignedKernelCombination([*KERNELS, *KERNELS]).fit(X, y)  # singular
+    twice = AlignedKernelCombination([*KERNELS, *KERNELS]).fit(X, y)  # the system is singular
     assert twice.kkt_residual_ < 1e-8
     once = AlignedKernelCombination(KERNELS).fit(X, y)
     assert_allclose(twice.alignment_, once.alignment_, rtol=1e-8)
@@ -100,7 +100,8 @@ def test_scale_and_order_of_kernels(seed):
     new = data(seed + 1)[0]
     assert_allclose(scaled.transform(new), model.transform(new), rtol=1e-8)
     K = model.fit_transform(X, y)
-    assert_allclose(np.trace(K - K.mean(axis=0)) / 60, 1.0)  # mean diagonal, centred
+    # the centred matrix has a mean diagonal of one
+    assert_allclose(np.trace(K - K.mean(axis=0)) / 60, 1.0)
     constant = AlignedKernelCombination([lambda A, B: np.ones((len(A), len(B))), "rbf"]).fit(
         X, y
     )

@@ -155,7 +155,7 @@ def test_corrected_matrix_is_positive(algorithm, seed):
     K = step.fit_transform(A)
     assert np.linalg.eigvalsh(A)[0] < -1
     assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
-    if algorithm == "clip":  # nearest: any other positive matrix is farther
+    if algorithm == "clip":  # any other positive matrix is farther away
         rng = np.random.default_rng(seed)
         for _ in range(5):
             B = K + 0.1 * (lambda C: C @ C.T)(rng.normal(size=(15, 2)))
@@ -241,7 +241,8 @@ def test_corrected_similarities_classify_in_a_search():
     ids=repr,
 )
 def test_order_of_samples_and_scale(step, seed):
-    K = (1 + points(seed, 20) @ points(seed, 20).T / 10) ** 3  # no ties among the pivots
+    # this kernel has no ties among the pivots
+    K = (1 + points(seed, 20) @ points(seed, 20).T / 10) ** 3
     order = np.random.default_rng(seed).permutation(20)
     plain = step.fit_transform(K)
     mixed = step.fit_transform(K[np.ix_(order, order)])

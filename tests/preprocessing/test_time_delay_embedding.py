@@ -58,7 +58,7 @@ def test_windows_match_a_loop_over_rows(seed, padding):
 def test_autocorrelation_matches_a_loop_over_pairs(seed, missing):
     rng = np.random.default_rng(seed)
     X, ids = sequences(rng, n_features=3)
-    X[:, 2] = 7.0  # constant: does not count
+    X[:, 2] = 7.0  # a constant feature does not count
     X[:, :2][rng.random((len(X), 2)) < missing] = np.nan
     est = TimeDelayEmbedding(1, lag="auto", max_lag=10, lag_rule="zero")
     never = _never_below(X, ids, 0.0)
@@ -139,7 +139,8 @@ def test_lag_of_a_sine(seed, rule, angle):
     period = np.random.default_rng(seed).uniform(30, 60)
     X = np.sin(2 * np.pi * np.arange(2000) / period)[:, None]
     est = TimeDelayEmbedding(2, lag="auto", lag_rule=rule).fit(X)
-    assert abs(est.lag_ - angle / (2 * np.pi) * period) <= 1.5  # rounded up, end effects
+    # the lag is rounded up, and the ends have an effect
+    assert abs(est.lag_ - angle / (2 * np.pi) * period) <= 1.5
 
 
 @pytest.mark.recovery
@@ -151,7 +152,8 @@ def test_two_delays_unfold_a_circle(seed):
     Z = est.transform(X)[est.complete_rows(X)]
     radius = np.hypot(*Z.T)
     assert 10 <= est.lag_ <= 11
-    assert radius.std() / radius.mean() < 0.12  # exact at lag 10, 0.11 at lag 11
+    # the value is exact at lag 10, and 0.11 at lag 11
+    assert radius.std() / radius.mean() < 0.12
 
 
 @pytest.mark.recovery
@@ -218,7 +220,7 @@ def test_lag_ignores_scale_shift_constants_and_order(seed, rule, scale):
 @pytest.mark.invariance
 def test_curve_ignores_cutting_into_blocks(seed, monkeypatch):
     X, ids = sequences(np.random.default_rng(seed), n_features=5, n_sequences=30)
-    X = np.diff(X, axis=0, prepend=0)  # white
+    X = np.diff(X, axis=0, prepend=0)  # make the columns white
     est = TimeDelayEmbedding(2, lag="auto")
     whole = est.fit(X, sequence_ids=ids).lag_curve_
     monkeypatch.setattr("skmoderndata.preprocessing._time_delay_embedding.TEMPORARY_BYTES", 1)
@@ -299,7 +301,8 @@ def test_limit_of_the_search():
         est.fit(X)
     assert est.lag_ == 10
     long = TimeDelayEmbedding(3, lag="auto", lag_rule="zero", max_lag=10**9).fit(X)
-    assert (long.lag_, len(long.lag_curve_)) == (26, 200)  # cut to (400 - 1) // 2
+    # the lag is limited to (400 - 1) // 2
+    assert (long.lag_, len(long.lag_curve_)) == (26, 200)
 
 
 @pytest.mark.edge
@@ -365,7 +368,8 @@ def test_sequence_ids_reach_every_step_of_a_search(seed):
         search = GridSearchCV(pipe, grid, cv=GroupKFold(3))
         search.fit(X, y, groups=ids, sequence_ids=ids)
         assert search.best_params_ == {"timedelayembedding__n_lags": 2}
-        assert search.best_score_ == pytest.approx(1.0)  # only if windows respect sequences
+        # this holds only if windows respect the sequences
+        assert search.best_score_ == pytest.approx(1.0)
         best = search.best_estimator_
         assert_allclose(best.predict(X, sequence_ids=ids), y, rtol=1e-6, atol=1e-6)
 

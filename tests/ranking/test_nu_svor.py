@@ -51,7 +51,8 @@ def test_primal_problem(nu, seed):
         rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u)
     )
     assert_allclose(model.objective_, value, rtol=1e-6)
-    assert_allclose(model.rank_score(X), f, atol=1e-4)  # a root of the oracle's tolerance
+    # the tolerance is the root of the tolerance of the oracle
+    assert_allclose(model.rank_score(X), f, atol=1e-4)
     assert_allclose(model.thresholds_, b, atol=1e-4)
     assert_allclose(model.margin_, margin, rtol=1e-4)
 
@@ -71,7 +72,8 @@ def test_matches_ranking_from_cvxpy(n, seed):
     X, y = ranked(n, seed=seed)
     ours, theirs = (NuSVOR(0.6, solver=solver).fit(X, y) for solver in ("smo", "cvxpy"))
     assert theirs.dual_gap_ < 1e-5
-    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-5 if n == 90 else 5e-3)  # tol
+    # the tolerance is `tol`
+    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-5 if n == 90 else 5e-3)
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.98
 
 
@@ -186,7 +188,7 @@ def test_sparse_single_precision_and_strings(seed):
     thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
     assert_allclose(thin.rank_score(X), model.rank_score(X), atol=1e-9)
     single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
-    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # rounding of X
+    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # X is rounded
     text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
     assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
 

@@ -82,7 +82,7 @@ def test_defaults_end_within_two_seconds(name):
         warnings.simplefilter("error")  # the gap is below the tolerance
         warnings.filterwarnings("ignore", message=".*the margin is zero")
         warnings.filterwarnings("ignore", message=".*thresholds are not in order")
-        NuSVOR().fit(X[::3], y[::3])  # compiles
+        NuSVOR().fit(X[::3], y[::3])  # compile the loops
         assert processor_time(lambda: NuSVOR().fit(X, y)) < 2.0
 
 

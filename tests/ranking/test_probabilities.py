@@ -63,7 +63,7 @@ def test_link_of_least_loss(n_ranks, noise, seed):
     assert_allclose(link.loss, mean_loss(link.slope, link.thresholds, *data, 1e-2), rtol=1e-9)
     assert link.loss <= value + 1e-10
     assert_allclose(link.loss, value, rtol=1e-7)
-    # the square root of the accuracy of a general minimiser by differences
+    # a minimiser by differences is accurate to the square root of its tolerance
     assert_allclose(link.slope, slope, rtol=2e-3)
     assert_allclose(link.thresholds, thresholds, rtol=2e-3, atol=2e-3)
 
@@ -82,7 +82,8 @@ def test_two_ranks_are_logistic_regression(seed):
     link = cumulative_link(s, ranks, w, frequencies, smoothing=1e-12)
     logistic = LogisticRegression(C=np.inf, tol=1e-10, solver="newton-cholesky")
     logistic.fit(s[:, None], ranks, sample_weight=w)
-    assert_allclose(link.slope, logistic.coef_[0, 0], rtol=1e-5)  # tol of the reference
+    # the tolerance is `tol` of the reference
+    assert_allclose(link.slope, logistic.coef_[0, 0], rtol=1e-5)
     assert_allclose(link.thresholds, -logistic.intercept_, rtol=1e-5)
 
 
@@ -102,7 +103,7 @@ def test_gradient_matches_the_loss(scale, noise, seed):
             mean_loss(point[-1], point[:-1], s, *rest, 1e-3)
             for point in (theta + h, theta - h)
         )
-        assert abs(up - down) / 2e-5 < 1e-7  # tolerance of differences
+        assert abs(up - down) / 2e-5 < 1e-7  # the tolerance is the accuracy of differences
         assert min(up, down) >= link.loss - 1e-12
 
 
@@ -114,7 +115,7 @@ def test_link_of_the_model(seed):
     link = cumulative_link(
         s, ranks, np.ones(len(s)), np.bincount(ranks) / 20_000, smoothing=1e-6
     )
-    assert_allclose(link.slope, 1.5, atol=0.08)  # four standard errors
+    assert_allclose(link.slope, 1.5, atol=0.08)  # allow four standard errors
     assert_allclose(link.thresholds, [-1.0, 0.5, 2.0], atol=0.12)
 
 
@@ -287,7 +288,7 @@ def test_precomputed_kernel_gives_the_same(machine):
     given = clone(machine).set_params(kernel="precomputed").fit(K, y[:150])
     expected = plain.predict_proba(X[150:])
     P = given.predict_proba(rbf_kernel(X[150:], X[:150], gamma=0.2))
-    assert_allclose(P, expected, atol=1e-6)  # tolerance of the search
+    assert_allclose(P, expected, atol=1e-6)  # the tolerance is the accuracy of the search
 
 
 @pytest.mark.invariance
@@ -300,7 +301,8 @@ def test_weights_are_copies_in_any_unit_and_order(nu, kernel, seed):
     copied = clone(machine).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     weighted = clone(machine).fit(X, y, sample_weight=1e-4 * counts)
     expected = copied.predict_proba(X)
-    assert_allclose(weighted.predict_proba(X), expected, atol=1e-5)  # two searches
+    # both results come from separate searches
+    assert_allclose(weighted.predict_proba(X), expected, atol=1e-5)
     order = rng.permutation(90)
     again = clone(machine).fit(X[order], y[order], sample_weight=counts[order])
     assert_allclose(again.predict_proba(X), expected, atol=1e-5)
@@ -337,12 +339,12 @@ def test_ranks_with_fewer_samples_than_folds(machine):
     rows = np.setdiff1d(np.arange(120), rare)
     machine = clone(machine).set_params(gamma=0.2)
     if machine.get_params().get("nu") == 0.6:
-        machine.set_params(nu=0.5)  # feasible
+        machine.set_params(nu=0.5)  # this value is feasible
     model = clone(machine).fit(X[rows], y[rows])
     P = model.predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert P[:, 2].max() < 0.2
-    # two samples: one of each rank leaves nothing to hold out
+    # with two samples, one of each rank, none can be held out
     pair = clone(machine).fit(X[[0, 1]], [3, 5])
     assert_allclose(pair.predict_proba(X), 0.5, atol=1e-9)
 
@@ -384,7 +386,7 @@ def test_available_only_on_request(machine):
     late = plain.fit(X, y).set_params(probability=True)
     with pytest.raises(NotFittedError, match="fitted with probability=False: fit it again"):
         late.predict_proba(X)
-    # a refit without leaves nothing of the link
+    # a refit without probabilities removes all attributes of the link
     model = clone(machine).fit(X, y).set_params(probability=False).fit(X, y)
     assert model.link_slope_ is model.link_thresholds_ is model.link_gradient_ is None
 

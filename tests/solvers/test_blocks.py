@@ -226,7 +226,7 @@ def test_checkpoints_change_nothing_and_are_removed(tmp_path, passes):
         for _ in range(passes):
             blocks, total = blocks.step(smooth, 0.1)
     folders = os.listdir(tmp_path)
-    assert len(folders) == 1  # only the folder of the last checkpoint
+    assert len(folders) == 1  # only the folder of the last checkpoint is kept
     assert sorted(os.listdir(tmp_path / folders[0])) == ["0.pickle", "1.pickle"]
 
     for _ in range(passes):
@@ -306,7 +306,7 @@ class LikeHDF5:
         self.chunks = None
 
     def __getitem__(self, key):
-        assert isinstance(key, slice) or (np.diff(key) > 0).all()  # as h5py wants it
+        assert isinstance(key, slice) or (np.diff(key) > 0).all()  # h5py requires this
         return self._X[key]
 
 

@@ -107,7 +107,8 @@ def test_local_search_finds_disjoint_components_exactly(seed):
     U = np.kron(np.eye(20, dtype=bool), np.ones((1, 5), dtype=bool))
     Z = bits((50, 20), rng)
     X = boolean_product(Z, U)
-    assert_array_equal(best_cover(pack_rows(X), pack_rows(U)), Z)  # 2**20 sets: local search
+    # 2**20 sets are too many, so this is a local search
+    assert_array_equal(best_cover(pack_rows(X), pack_rows(U)), Z)
 
 
 def test_contained_and_distinct_rows(seed):
@@ -132,7 +133,7 @@ def test_cooccurrence_of_sparse_and_dense(seed):
 
 def test_local_search_drops_what_has_become_superfluous():
     U = np.zeros((3, 6), dtype=bool)
-    U[0, 1:5] = U[1, :3] = U[2, 3:] = True  # the first is the best alone
+    U[0, 1:5] = U[1, :3] = U[2, 3:] = True  # the first component is the best one alone
     words = pack_rows(np.ones((1, 6), dtype=bool))
     assert_array_equal(best_cover(words, pack_rows(U), exact=False), [[False, True, True]])
     assert_array_equal(best_cover(words, pack_rows(U)), [[False, True, True]])

@@ -103,7 +103,7 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
     """Signals of a block share inner products: the codes match each signal alone."""
     rng = np.random.default_rng(seed)
     X, D, groups = problem(seed, n_signals=60, n=100, sizes=(40, 30, 30, 50))
-    D += 0.3 * rng.normal(size=100) / 10  # a common direction: slow descent
+    D += 0.3 * rng.normal(size=100) / 10  # a common direction slows down descent
     X[0] = 0.0
     X[1] = D[0]
     alpha = np.maximum(shares(X, D, groups, share), 1e-3)
@@ -116,7 +116,8 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
         alone = group_lasso_codes(
             X[i : i + 1], atoms, alpha=alpha[i : i + 1], groups=groups, tol=1e-12
         )
-        assert_allclose(to_dense(alone, len(D))[0], A[i], atol=1e-5)  # the root of the gap
+        # the tolerance is the root of the gap
+        assert_allclose(to_dense(alone, len(D))[0], A[i], atol=1e-5)
         gap = oracle.lasso_gap(X[i], A[i], D, alpha[i], groups=groups) if i else 0.0
         assert gap <= 1e-11
 

@@ -83,7 +83,7 @@ def test_the_fast_route_gives_the_factor_of_the_other(seed):
 @pytest.mark.parametrize("block", [3, 64])
 def test_sample_in_a_tie_waits_for_the_first(block):
     K = np.eye(8)
-    K[6:, 6:] = [[4.0, 2.0], [2.0, 2.0]]  # after the pivot 6 all residuals are 1
+    K[6:, 6:] = [[4.0, 2.0], [2.0, 2.0]]  # after pivot 6, all residuals are 1
     assert_array_equal(run(K, rank=8, block=block).pivots, [6, 0, 1, 2, 3, 4, 5, 7])
 
 

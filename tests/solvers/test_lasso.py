@@ -147,7 +147,7 @@ def test_every_masked_signal_reaches_its_gap(method, positive, seed):
                 assert true_gap <= 1e-6 + 1e-12
                 assert_allclose(gap, true_gap, atol=1e-10)
 
-        # the same in two threads
+        # two threads give the same result
         parallel = run(
             X, atoms, alpha=alpha, positive=positive, mask=mask, max_iter=50_000, n_jobs=2,
             **options,
@@ -162,7 +162,8 @@ def test_rows_of_the_gram_matrix_match_the_full_matrix(method, seed):
     alpha = shares(X, D, 0.1)
     run = partial(lasso_codes, X, alpha=alpha, method=method, tol=1e-12)
     whole = run(prepare_atoms(D))
-    rows = run(prepare_atoms(D, gram=False), memory=1000.0)  # no room for 30 x 30 numbers
+    # there is no room for 30 x 30 numbers
+    rows = run(prepare_atoms(D, gram=False), memory=1000.0)
     assert_allclose(to_dense(rows, len(D)), to_dense(whole, len(D)), atol=1e-6)
     assert (rows.stop == 0).all()
 
@@ -208,7 +209,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         assert (rest[met] <= bound[met]).all()
         assert_allclose(codes.residual_sq, rest, rtol=1e-6, atol=1e-12)
         assert positive or met.all()
-        assert set(codes.stop) <= {0, 3}  # or out of reach
+        assert set(codes.stop) <= {0, 3}  # the bound is met, or cannot be reached
         if share > 1:
             assert (A == 0).all()
             continue

@@ -56,7 +56,8 @@ def test_conic_solver(penalty, seed):
     for x, f, z in zip(X, F, Z, strict=True):
         value, theirs = oracle.nnls_by_cvxpy(C, x, **penalty)
         assert z @ G @ z / 2 - f @ z + x @ x / 2 <= value + 1e-9
-        assert_allclose(z, theirs, atol=1e-5)  # what an interior point method gives
+        # the tolerance is the accuracy of the interior point method
+        assert_allclose(z, theirs, atol=1e-5)
 
 
 @pytest.mark.certificate

@@ -39,7 +39,8 @@ X = series()
 X2 = series(channels=2)
 EQUAL = np.stack([x[:6] for x in series()])
 LABELS = np.arange(12) % 2
-STEEP = np.tile([0.0, 0.3], 10)[:, None]  # similarities of 2^-650: numbers vanish in two rows
+# Series whose similarities are 2^-650, so numbers vanish in two rows.
+STEEP = np.tile([0.0, 0.3], 10)[:, None]
 
 CASES = {
     "pairs": lambda: pairwise_dtw(X),
@@ -67,7 +68,7 @@ WORDS = [
     "".join(np.random.default_rng(i).choice(list("abc"), size=i % 7 + 1)) for i in range(9)
 ]
 TREES = [("a", ("b", "c"), ("b", "c")), ("a", ("a", ("b", "c"), "c"), ("b", "c")), ("b", "c")]
-BUSH = ("a", *[("a", "b")] * 1100)  # 2^1100 subtrees
+BUSH = ("a", *[("a", "b")] * 1100)  # Tree with 2^1100 subtrees.
 LONG = ["ab" * 50, "abc" * 40]
 LETTERS = ["".join(np.random.default_rng(i).choice(list("abcd"), size=9)) for i in range(90)]
 PAIRS = PairHMM(np.full((3, 3), 0.02) + 0.82 / 3 * np.eye(3), [0.3, 0.3, 0.4], symbols="abc")

@@ -24,7 +24,7 @@ def test_no_support_gives_a_nearer_point(distribution, seed):
         level = rng.uniform()
         norm = rng.uniform(0.1, 3)
         s = project_sparseness(x[None], level, norm=norm)[0]
-        if distribution == "ties":  # the nearest point may have any order among equal entries
+        if distribution == "ties":  # equal entries may have any order in the nearest point
             x_spread = x + 1e-6 * rng.normal(size=n)
             best = oracle.nearest_of_sparseness(x_spread, level, norm)[0]
             assert np.linalg.norm(s - x) <= best + 1e-5  # ten times the spread
@@ -157,5 +157,5 @@ def test_slow_rows_are_sorted(seed):
     project_sparseness(x, 0.9, norm=1.0)
     begin = time.perf_counter()
     s = project_sparseness(x, 0.9, norm=1.0)
-    assert time.perf_counter() - begin < 1  # dropping one by one would take minutes
+    assert time.perf_counter() - begin < 1  # dropping entries one at a time would take minutes
     assert_allclose(oracle.sparseness(s), 0.9, atol=1e-12)

@@ -75,7 +75,7 @@ def test_error_bound_is_reached_with_the_first_support_that_meets_it(optimised, 
     pairs = zip(X, tol, strict=True)
     expected = np.array([oracle.omp(x, D, 16, t, optimised=optimised) for x, t in pairs])
     assert_array_equal((A != 0)[1:], (expected != 0)[1:])
-    assert (A[tol >= np.sum(X**2, axis=1)] == 0).all()  # no atom where none is needed
+    assert (A[tol >= np.sum(X**2, axis=1)] == 0).all()  # no atom is used if none is needed
 
 
 @pytest.mark.oracle
@@ -149,7 +149,7 @@ def test_matching_pursuit_loses_energy_geometrically(seed):
         A = to_dense(codes, len(D))
         r = X - A @ D
         assert_allclose(codes.residual_sq, np.sum(r**2, axis=1), rtol=1e-9)
-        # each step takes away the largest squared correlation
+        # each step removes the largest squared correlation
         assert_allclose(codes.residual_sq, former - largest, rtol=1e-8)
         former = codes.residual_sq
         largest = np.max(np.abs(r @ Dn.T), axis=1) ** 2
@@ -184,11 +184,11 @@ def test_hard_thresholding_ends_in_least_squares_and_is_never_below_the_best_sub
     assert (codes.residual_sq >= best - 1e-10).all()
     assert (codes.residual_sq <= np.sum(X**2, axis=1) + 1e-12).all()
     assert_allclose(codes.residual_sq, residuals(X, A, D), atol=1e-10)
-    # gradient zero on the support
+    # the gradient is zero on the support
     slope = (X - A @ D) @ D.T
     assert np.abs(slope[A != 0]).max() < 1e-8
     assert not positive or (A >= 0).all()
-    # most signals reach the best subset, or are near it
+    # most signals reach the best subset, or come close to it
     assert np.mean(codes.residual_sq <= 2 * best + 1e-9) > 0.5
 
 
@@ -340,7 +340,7 @@ def test_hard_thresholding_pursuit_is_the_published_one(seed):
     X = A @ D + 0.01 * rng.normal(size=(40, 30))
     codes = hard_thresholding(X, prepare_atoms(D), method="htp", n_nonzero=6, tol_sq=none(X))
     expected = np.array([oracle.hard_thresholding_pursuit(x, D, 6) for x in X])
-    # cycles of supports are left earlier
+    # the package detects cycles of supports earlier
     same = np.abs(to_dense(codes, 60) - expected).max(axis=1) < 1e-8
     assert same.mean() > 0.9
     assert (codes.residual_sq[~same] <= 2 * residuals(X, expected, D)[~same]).all()
@@ -378,7 +378,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
     groups = rng.permutation(30) // width
     # six known entries: fewer than the atoms of two groups of five
     mask = np.argsort(rng.uniform(size=X.shape), axis=1) < rng.integers(6, 12, size=(24, 1))
-    mask[12:] = mask[0]  # a pattern that signals share
+    mask[12:] = mask[0]  # several signals share this pattern
 
     tol = 1e-3 * np.sum(np.where(mask, X, 0) ** 2, axis=1)
     atoms = prepare_atoms(D)
@@ -419,7 +419,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
 def test_codes_do_not_depend_on_signals_with_the_same_mask(seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=12, n=14, k=30, scaled=False)
-    X[1::2] *= 1e8  # small signals with large ones after them
+    X[1::2] *= 1e8  # large signals follow small ones
     mask = np.broadcast_to(rng.permutation(14) < 8, X.shape)
     groups = rng.permutation(30) // 2
 

@@ -15,7 +15,7 @@ from skmoderndata.svm import (
     KernelAdatronRegressor,
 )
 
-N = 2100  # rows in single precision
+N = 2100  # Number of samples; their rows are in single precision.
 MACHINES = [
     SVDD(nu=0.3),
     L2SVC(),
@@ -63,7 +63,7 @@ def test_a_small_cache_costs_few_rows_twice(machine, stores):
     assert len(machine.support_) > 1.5 * len(small.values)
     assert small.n_evaluations < 8 * N * N
     assert machine.dual_gap_ <= machine.tol
-    assert_array_equal(small.slot, again.slot)  # ties are broken alike
+    assert_array_equal(small.slot, again.slot)  # ties are broken in the same way
     coef = np.zeros(N)
     coef[machine.support_] = np.ravel(machine.dual_coef_)
     machine.set_params(cache_size=500).fit(X, y)
@@ -71,7 +71,8 @@ def test_a_small_cache_costs_few_rows_twice(machine, stores):
     full[machine.support_] = np.ravel(machine.dual_coef_)
     K = machine._gram(X)
     values = K @ coef, K @ full
-    assert_allclose(*values, atol=0.1 * np.ptp(values[1]))  # a root of the tolerances
+    # the tolerance is the root of the tolerances
+    assert_allclose(*values, atol=0.1 * np.ptp(values[1]))
 
 
 @pytest.mark.edge

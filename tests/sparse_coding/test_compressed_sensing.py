@@ -87,7 +87,7 @@ def test_bases_are_the_dictionaries(name, seed):
     if name in ("dct", "haar"):
         build = {"dct": dct_dictionary, "haar": wavelet_dictionary}[name]
         assert_allclose(made, build(shape), atol=1e-12)
-    long = to_matrix(basis_operator(name, (256,)))  # kept as a sparse matrix
+    long = to_matrix(basis_operator(name, (256,)))  # the operator stores a sparse matrix
     assert_allclose(long.T @ long, np.eye(256), atol=1e-9)
 
 
@@ -103,7 +103,7 @@ def test_single_pixel_patterns(seed):
     # differences of a pattern and its complement are orthogonal
     signs = 2 * patterns - patterns[:1]
     assert_array_equal(signs @ signs.T, n * np.eye(m))
-    # so recovery depends on the signs
+    # recovery therefore depends on the signs
     x = signals(seed, n, 3, 1)[0]
     reading = patterns @ x
     back = CompressedSensing(

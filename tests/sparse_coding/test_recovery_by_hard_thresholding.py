@@ -29,7 +29,8 @@ def test_textbook_hard_thresholding_pursuit(s, seed):
         for context in ({}, {"working_memory": 1e-3}):
             with config_context(**context):
                 model = SparseRecovery(algorithm="htp", n_nonzero_coefs=s).fit(Phi, y)
-            assert_allclose(model.coef_, wanted, atol=1e-7)  # tolerance of conjugate gradients
+            # the tolerance is the accuracy of conjugate gradients
+            assert_allclose(model.coef_, wanted, atol=1e-7)
 
 
 @pytest.mark.paper

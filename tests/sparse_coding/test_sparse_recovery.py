@@ -89,7 +89,8 @@ def test_scikit_learn_and_a_conic_solver(seed):
     for bound in (None, 0.5):
         model = SparseRecovery(algorithm="basis_pursuit", residual_tol=bound).fit(Phi, y)
         least = least_l1_stated(Phi, y, bound or 0.0)
-        assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)  # conic solver
+        # the tolerance is the accuracy of the conic solver
+        assert_allclose(np.abs(model.coef_).sum(), least, rtol=1e-6)
         assert model.residual_norm_ <= (bound or 0.0) + 1e-8
         pursued = BasisPursuit(bound or 0, fit_intercept=False).fit(Phi, y)
         assert_allclose(model.coef_, pursued.coef_, atol=1e-9)
@@ -115,7 +116,8 @@ def test_with_and_without_a_matrix(method, bound, seed):
     compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi @ Psi.T @ Psi), Y)
-    assert_allclose(free.coef_, compiled.coef_, atol=1e-6)  # tolerance of conjugate gradients
+    # the tolerance is the accuracy of conjugate gradients
+    assert_allclose(free.coef_, compiled.coef_, atol=1e-6)
 
     if method == "basis_pursuit":
         assert max(free.dual_gap_, compiled.dual_gap_) <= 1e-8
@@ -188,7 +190,7 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
     assert found.gap <= 1e-8
     assert_allclose(found.coef, code, atol=1e-10)
 
-    # noise of the bound's size
+    # the noise is as large as the bound
     for bound in (0.02, 0.3):
         e = rng.normal(size=256)
         noisy = y + bound * e / np.linalg.norm(e)
@@ -222,7 +224,8 @@ def test_the_last_resorts_reach_the_optimum_alone(positive, formed, seed, monkey
         assert found.gap <= 1e-7
         assert found.missed <= 1e-7
         least = least_l1_stated(A, y, bound, positive)
-        assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)  # conic solver
+        # the tolerance is the accuracy of the conic solver
+        assert_allclose(np.abs(found.coef).sum(), least, rtol=1e-6)
 
 
 @pytest.mark.recovery
@@ -234,7 +237,8 @@ def test_columns_of_very_unlike_norms_without_a_matrix(seed):
     with config_context(working_memory=0):
         free = SparseRecovery(algorithm="basis_pursuit").fit(aslinearoperator(A), Y)
     assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
-    assert_allclose(free.coef_, model.coef_, atol=1e-6 * np.abs(model.coef_).max())  # the gap
+    # the tolerance is the gap
+    assert_allclose(free.coef_, model.coef_, atol=1e-6 * np.abs(model.coef_).max())
 
 
 @pytest.mark.certificate
@@ -338,13 +342,15 @@ def test_non_negative_codes(method, bound, seed):
     for found in (model, free):
         assert found.coef_.min() >= 0
         assert_allclose(found.coef_, codes, atol=1e-8 if bound is None else 0.1)
-    assert_allclose(free.coef_, model.coef_, atol=1e-6)  # tolerance of conjugate gradients
+    # the tolerance is the accuracy of conjugate gradients
+    assert_allclose(free.coef_, model.coef_, atol=1e-6)
 
     if method == "basis_pursuit":
         assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
         for i in range(3):
             wanted = least_l1_stated(Phi, Y[:, i], bound or 0.0, positive=True)
-            assert_allclose(model.coef_[i].sum(), wanted, rtol=1e-6)  # conic solver
+            # the tolerance is the accuracy of the conic solver
+            assert_allclose(model.coef_[i].sum(), wanted, rtol=1e-6)
 
 
 @pytest.mark.certificate
@@ -395,7 +401,7 @@ def test_what_is_known_of_an_operator(seed):
     facts = facts_of(from_matrix(B))
     assert not facts.orthogonal
     assert np.linalg.norm(B, 2) * 0.999 <= facts.norm <= 1.05 * np.linalg.norm(B, 2)
-    assert_allclose(facts.mean_sq, 90, rtol=0.5)  # a random vector's estimate
+    assert_allclose(facts.mean_sq, 90, rtol=0.5)  # a random vector gives only an estimate
 
 
 @pytest.mark.paper
@@ -407,10 +413,11 @@ def test_curve_of_the_theory(seed):
         assert_allclose(l1_phase_transition(delta, positive=positive), wanted, rtol=1e-4)
     assert_allclose(l1_phase_transition([1.0]), 1)
     printed = [0.189, 0.243, 0.291, 0.337, 0.386, 0.438, 0.499, 0.573, 0.678]
-    assert_allclose(l1_phase_transition(np.arange(1, 10) / 10), printed, atol=6e-4)  # 3 digits
+    # the table prints three digits
+    assert_allclose(l1_phase_transition(np.arange(1, 10) / 10), printed, atol=6e-4)
     printed = [0.241, 0.326, 0.404, 0.480, 0.558, 0.639, 0.723, 0.810, 0.903]
     found = l1_phase_transition(np.arange(1, 10) / 10, positive=True)
-    assert_allclose(found, printed, atol=6e-4)  # 3 digits
+    assert_allclose(found, printed, atol=6e-4)  # the table prints three digits
 
 
 @pytest.mark.paper
@@ -500,7 +507,7 @@ def test_forms_of_input(method, seed):
         )
         assert_allclose(other.codes_, named.codes_, atol=1e-9)
 
-    # an image
+    # recover an image
     image = SparseRecovery("haar", method, n_nonzero_coefs=8, shape=(8, 16))
     Q = np.kron(wavelet_dictionary(8), wavelet_dictionary(16))
 
@@ -574,7 +581,7 @@ def test_callbacks_see_signals_and_can_stop(memory, n_jobs):
             counter = Passes()
             heard = clone(model).set_callbacks(counter).fit(Phi, Y)
             one_by_one = memory == 0 or method == "basis_pursuit"
-            assert counter.ended == (5 if one_by_one else 2)  # the fit is a task, too
+            assert counter.ended == (5 if one_by_one else 2)  # the fit also counts as a task
             assert_array_equal(heard.coef_, plain)
         model = SparseRecovery(algorithm="basis_pursuit", n_jobs=n_jobs).set_callbacks(
             Passes(2)

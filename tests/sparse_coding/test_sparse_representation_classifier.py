@@ -96,7 +96,7 @@ def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
     else:
         assert_allclose(rest, 0.999, rtol=1e-9)
 
-    # below the distance from the span the closest point is the answer
+    # if the bound is below the distance from the span, the closest point is used
     tight = SparseRepresentationClassifier(**given, residual_rtol=1e-3).fit(X, y)
     codes = tight.encode(new).toarray()
     closest = np.linalg.lstsq(D.T, unit(new).T, rcond=None)[0].T
@@ -201,7 +201,7 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
         excess = norms / sizes - level
         used = used > 0
 
-    assert excess.max() < 1e-3  # the square root of the gap
+    assert excess.max() < 1e-3  # the tolerance is the square root of the gap
     assert np.abs(excess[used]).max() < 1e-3
 
 
@@ -324,14 +324,14 @@ def test_edge_cases(seed):
             assert np.isfinite(model.decision_function(np.zeros((1, 30)))).all()
         assert_array_equal(model.decision_function(new) > 0, model.predict(new) == 1)
 
-    # nothing in common with any training sample
+    # the sample is orthogonal to all training samples
     apart = SparseRepresentationClassifier().fit(np.eye(4)[:3], [0, 1, 1])
     assert_array_equal(apart.predict(np.eye(4)[3:]), [0])
     assert_allclose(apart.concentration(np.eye(4)[3:]), 0)
 
     zeros = X.copy()
     zeros[:3] = 0
-    zeros[4] = zeros[8]  # an equal sample of the same class
+    zeros[4] = zeros[8]  # this sample equals another sample of the same class
     model = SparseRepresentationClassifier().fit(zeros, y)
     codes = model.encode(new).toarray()
     assert_array_equal(codes[:, [0, 1, 2, 8]], 0)

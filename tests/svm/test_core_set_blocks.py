@@ -107,7 +107,8 @@ def assert_same_model(lazy, here, X):
             assert_allclose(getattr(lazy, name), getattr(here, name), atol=1e-4, err_msg=name)
     expected = answers(here, X)
     size = np.abs(expected).max()
-    assert_allclose(answers(lazy, X), expected, rtol=0, atol=7e-5 * size)  # roots of the gaps
+    # the tolerances are roots of the gaps
+    assert_allclose(answers(lazy, X), expected, rtol=0, atol=7e-5 * size)
     for name in ("support_", "core_indices_"):
         assert getattr(lazy, name).dtype.kind == "i"
     assert_array_equal(lazy.support_, np.unique(lazy.support_))
@@ -131,7 +132,7 @@ def test_dask_array_gives_the_machine_of_the_table(
         lazy = fitted(model, X, y, lengths, **aligned)
     assert_same_model(lazy, here, X)
     assert lazy.n_passes_ > 1
-    # rounding decides about weights that are nearly none
+    # rounding decides about weights that are nearly zero
     assert len(np.setxor1d(lazy.support_, here.support_)) <= 2
     assert not any("dask" in type(value).__module__ for value in vars(lazy).values())
 

@@ -93,7 +93,7 @@ def test_primal_with_scaled_offset_and_weights(scaling, seed):
     model = CoreVectorMachine(0.7, kernel="linear", intercept_scaling=scaling).fit(X, y, w)
     assert_allclose(
         model.coef_[0], beta[:-1], atol=1e-5
-    )  # accuracy of the quasi-Newton method
+    )  # the tolerance is the accuracy of the quasi-Newton method
     assert_allclose(model.intercept_[0], scaling * beta[-1], atol=1e-5)
     assert_allclose(model.objective_, value, rtol=1e-8)
     without = CoreVectorMachine(0.7, kernel="linear", fit_intercept=False).fit(X, y, w)
@@ -112,7 +112,7 @@ def test_squared_hinge_with_a_kernel(seed):
     free = theirs.decision_function(K)
     ours = CoreVectorMachine(C, gamma=2, intercept_scaling=300.0, tol=1e-13).fit(
         X, y
-    )  # nearly free
+    )  # the offset is nearly free
     assert_allclose(ours.decision_function(X), free, atol=2e-3)  # the offset costs b^2 / 90000
 
 
