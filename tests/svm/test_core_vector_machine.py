@@ -123,19 +123,20 @@ def test_matches_function_from_cvxpy(seed):
     theirs = CoreVectorMachine(10, gamma=2, solver="cvxpy").fit(X, y)
     assert theirs.dual_gap_ <= 1e-10
     assert_allclose(theirs.objective_, ours.objective_, rtol=1e-8)
-    # |w - w*|^2 / 2 <= P(w) - P*, and |f(x) - f*(x)|^2 <= |w - w*|^2 (k(x, x) + 1): what the gap
-    # of each machine certifies, or rounding
+    # |w - w*|^2 / 2 <= P(w) - P*, and |f(x) - f*(x)|^2 <= |w - w*|^2 (k(x, x) + 1); the gap of
+    # each machine, or rounding, bounds P(w) - P*
     lost = ours.objective_ * (ours.dual_gap_ + theirs.dual_gap_ + 1e-14)
     atol = 2.0 * np.sqrt(lost)
     assert_allclose(theirs.decision_function(X), ours.decision_function(X), atol=atol)
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("m", [1, 2, 30, 256, 600])  # blocks of 256
+@pytest.mark.parametrize("m", [1, 2, 30, 256, 600])  # blocks have 256 samples
 def test_pairwise_descent_matches_plain_steps(m, seed):
     K, v = quadratic_program(m, seed=seed)
-    y = np.sign(np.random.default_rng(seed).normal(size=m))  # signs apart from the matrix
-    # halves of the gradient on both sides of zero
+    # the matrix does not contain the signs
+    y = np.sign(np.random.default_rng(seed).normal(size=m))
+    # half the gradient has both signs
     a = np.full(m, 1 / m)
     start = -5 * v
     tol = 1e-7 if m <= 30 else 1e-5
@@ -167,7 +168,7 @@ def test_core_keeps_its_matrix(seed):
         core.solve(1e-5)
         if size == 40:
             core.drop(0.0)
-            look = core.K  # somebody looks at it while it grows
+            look = core.K  # the matrix is read while it grows
             before = look.copy()
 
         signs = problem.signs[core.indices]
@@ -178,13 +179,13 @@ def test_core_keeps_its_matrix(seed):
 
     assert_array_equal(look, before)
 
-    # scores brought up to date are those computed anew
+    # updated scores equal recomputed scores
     units = np.arange(400)
     a = core.a
     values = core.scorer()(units, exact=True)
     core.add(order[first : first + 3])
 
-    moved = np.argsort(core.a)[-2:]  # few of the samples with weight: only they are scored
+    moved = np.argsort(core.a)[-2:]  # only a few of the samples with weight are scored
     change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
     core.a = core.a.copy()
     core.a[moved] += change
@@ -211,7 +212,7 @@ def test_support_of_a_singular_matrix(seed):
 @pytest.mark.oracle
 def test_shifted_ball_matches_plain_steps(seed):
     K, _ = quadratic_program(30, seed=seed)
-    # far points are equally far from a single one: begin where no two distances are equal
+    # far points are equally far from a single point: start where no two distances are equal
     kappa = K[0, 0]
     a = np.random.default_rng(seed).dirichlet(np.ones(30))
     reference = oracle.shifted_ball(K, a, kappa, 0.05)
@@ -232,7 +233,7 @@ def test_kernel_expansions_in_blocks(kernel, exact, seed):
     coef = rng.normal(size=20)
     values = rows.values(rows.expansion(np.arange(20), coef), slice(5, 70), exact=exact)
     reference = gram(X[5:], X[:20]) @ coef
-    # single precision where that is allowed
+    # single precision is allowed in this step
     assert_allclose(
         values, reference, rtol=1e-10 if exact else 1e-4, atol=1e-12 if exact else 1e-4
     )
@@ -249,7 +250,8 @@ def test_kernel_expansions_in_blocks(kernel, exact, seed):
 def test_gap_matches_primal_and_dual(solver, seed):
     X, y = board(300, seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the ball reaches half the margin
+        # the ball reaches half of the margin
+        warnings.simplefilter("ignore", ConvergenceWarning)
         tol = 0.05 if solver == "ball" else 1e-9
         model = CoreVectorMachine(20, gamma=4, solver=solver, tol=tol).fit(X, y)
     signs = 2 * y - 1
@@ -314,7 +316,8 @@ def test_steps_among_few_variables_reach_the_optimum_over_all(seed):
     v = np.zeros(800)
     found = simplex_qp(K, v, a, tol=1e-9, signs=y)
     assert found.converged
-    assert 0 < np.count_nonzero(found.a) < 200  # so that most steps went among some
+    # most steps then changed only some of the weights
+    assert 0 < np.count_nonzero(found.a) < 200
     Q = K * y * y[:, None]
     assert_allclose(found.gradient, Q @ found.a, atol=1e-13)
     assert simplex_gap(Q, v, found.a) <= 4e-9
@@ -462,11 +465,12 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
     rows = CoreVectorMachine(**settings).fit(sparse.csr_array(X), y)
     assert_allclose(
         rows.decision_function(sparse.csr_array(new)), scores, atol=1e-3
-    )  # root of tol
+    )  # the tolerance is the root of `tol`
     two = CoreVectorMachine(**settings, n_jobs=2).fit(X, y)
     assert_array_equal(two.decision_function(new), scores)
     single = CoreVectorMachine(**settings).fit(X.astype(np.float32), y)
-    assert_allclose(single.decision_function(new), scores, atol=1e-2)  # single precision of X
+    # X is in single precision
+    assert_allclose(single.decision_function(new), scores, atol=1e-2)
     assert single.support_vectors_.dtype == np.float32
     mapped = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
     mapped[:] = X
@@ -476,7 +480,7 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("n", [300, 2200])  # a matrix of all samples, or stored rows of them
+@pytest.mark.parametrize("n", [300, 2200])  # use a matrix of all samples, or stored rows
 def test_classes_in_threads_match_sequential_classes(n, seed):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
@@ -555,7 +559,7 @@ def test_rejects_invalid_kernels():
         CoreVectorMachine(kernel=lambda A, B: A[:, :1] + 2 * B[:, 0]).fit(X, y)
     with pytest.raises(ValueError, match="not finite"):
         CoreVectorMachine(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
-    # -|x - z| is negative definite up to a constant: a small C makes it a kernel
+    # -|x - z| is negative definite up to a constant, and a small C turns it into a kernel
     assert CoreVectorMachine(1e-3, kernel=indefinite).fit(X, y).dual_gap_ < 1e-6
 
 
@@ -648,7 +652,7 @@ def flipped(n, seed=0):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("cache_size", [0.05, 0.5])  # rows of 81 and 256 samples
+@pytest.mark.parametrize("cache_size", [0.05, 0.5])  # the caches hold 81 and 256 rows
 def test_working_sets_match_the_full_matrix(cache_size, seed):
     X, y = flipped(1500, seed)
     settings = {"C": 0.5, "gamma": 4, "tol": 1e-8, "random_state": seed}
@@ -657,7 +661,8 @@ def test_working_sets_match_the_full_matrix(cache_size, seed):
     assert len(parts.support_) > 500
     assert parts.dual_gap_ <= 1e-8
     assert_allclose(parts.objective_, whole.objective_, rtol=1e-6)
-    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-3)  # root
+    # the tolerance is the root of `tol`
+    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-3)
 
 
 @pytest.mark.certificate
@@ -704,14 +709,15 @@ def test_warm_start_with_more_than_the_memory_holds(seed):
 def test_noise_stays_within_the_memory_allowed():
     """10,000 samples with 5 % of the labels flipped: 4700 core samples, a matrix of 170 MB."""
     X, y = flipped(10_000)
-    CoreVectorMachine(gamma=4).fit(X[:500], y[:500])  # compiles
+    CoreVectorMachine(gamma=4).fit(X[:500], y[:500])  # compile the loops
     tracemalloc.start()
     model = CoreVectorMachine(0.5, gamma=4, cache_size=20, random_state=0).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
     assert len(model.core_indices_) > 4000
     assert model.dual_gap_ <= 0.05
-    assert peak < 80  # the allowance, blocks of scores, and a block of kernel values
+    # the peak consists of the cache, blocks of scores, and a block of kernel values
+    assert peak < 80
 
 
 @pytest.mark.edge

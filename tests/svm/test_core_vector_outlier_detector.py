@@ -58,7 +58,8 @@ def test_printed_objective_and_its_gap(max_iter, seed):
 
     if max_iter == 10_000:
         assert model.dual_gap_ < 1e-9
-        assert_allclose(model.rho_, rho, rtol=1e-5)  # tolerance of a cone solver
+        # the tolerance is the accuracy of a cone solver
+        assert_allclose(model.rho_, rho, rtol=1e-5)
         assert_allclose(scores, f, atol=1e-5)
     else:
         assert model.dual_gap_ > 1e-3
@@ -89,7 +90,8 @@ def test_much_slack_is_the_kernel_density(seed):
     X, _ = polluted(200, seed=seed)
     model = CoreVectorOutlierDetector(slack=0.99, gamma=0.5).fit(X)
     density = rbf_kernel(X, gamma=0.5).mean(axis=0)
-    assert_allclose(model.score_samples(X), density, rtol=0.05)  # a hundredth of slack is left
+    # a hundredth of the slack is missing
+    assert_allclose(model.score_samples(X), density, rtol=0.05)
     assert len(model.support_) == 200
 
 
@@ -118,9 +120,9 @@ def test_tolerance_is_reached(tol, seed):
     model = CoreVectorOutlierDetector(tol=tol, **settings).fit(X)
     best = CoreVectorOutlierDetector(tol=1e-9, **settings).fit(X)
     assert model.dual_gap_ <= tol
-    assert best.objective_ <= model.objective_ * (1 - 1e-9)  # both are negative
+    assert best.objective_ <= model.objective_ * (1 - 1e-9)  # both objectives are negative
     assert model.objective_ / (1 - model.dual_gap_) <= best.objective_ * (1 - 1e-9)
-    assert_allclose(model.slack_, 0.05, rtol=0.4)  # found on 1000 of the samples
+    assert_allclose(model.slack_, 0.05, rtol=0.4)  # the cost was found on 1000 of the samples
 
 
 @pytest.mark.recovery
@@ -135,7 +137,8 @@ def test_planted_outliers(seed):
     ).fit(X)
     assert roc_auc_score(truth, part.score_samples(X)) > 0.97
     share = (part.predict(X) == -1).mean()
-    assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2500)  # by the samples held out
+    # held-out samples give the fraction
+    assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2500)
 
 
 @pytest.mark.recovery
@@ -165,7 +168,8 @@ def test_warm_start_reaches_the_same_solution(seed):
     cold = CoreVectorOutlierDetector(slack=0.05, **settings).fit(X)
     warm = CoreVectorOutlierDetector(slack=0.1, warm_start=True, **settings).fit(X)
     warm.set_params(slack=0.05).fit(X)
-    assert_allclose(warm.score_samples(X), cold.score_samples(X), rtol=2e-3)  # root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(warm.score_samples(X), cold.score_samples(X), rtol=2e-3)
     assert warm.n_iter_ < cold.n_iter_
     weight = np.random.default_rng(seed).integers(0, 2, 3000)
     part = warm.fit(X, sample_weight=weight)
@@ -238,7 +242,8 @@ def test_working_sets_match_the_full_matrix(seed):
     X, _ = polluted(1500, seed=seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": seed}
     whole = CoreVectorOutlierDetector(**settings).fit(X)
-    parts = CoreVectorOutlierDetector(**settings, cache_size=0.1).fit(X)  # rows of 114 samples
+    # the cache holds rows of 114 samples
+    parts = CoreVectorOutlierDetector(**settings, cache_size=0.1).fit(X)
     assert len(parts.core_indices_) > 114
     assert parts.dual_gap_ <= 1e-6
     assert_allclose(parts.objective_, whole.objective_, rtol=1e-5)

@@ -53,7 +53,7 @@ def test_linear_machine_on_differences(n_queries, C, seed):
     X, y, queries = graded(40, 3, seed, n_queries)
     pairs = all_pairs(y, queries)
     D = X[pairs[:, 0]] - X[pairs[:, 1]]
-    # LinearSVC wants two classes
+    # LinearSVC needs two classes
     both = np.vstack([D, -D])
     signs = np.repeat([1, -1], len(D))
     theirs = LinearSVC(C=C / 2, fit_intercept=False, dual=False, tol=1e-12).fit(both, signs)
@@ -68,13 +68,14 @@ def test_grades_and_listed_pairs_give_the_same_function(seed):
     X, y, queries = graded(80, 4, seed, 3)
     ours = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, y, query_ids=queries)
     listed = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, pairs=all_pairs(y, queries))
-    assert_allclose(ours.predict(X), listed.predict(X), atol=1e-4)  # root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(ours.predict(X), listed.predict(X), atol=1e-4)
     cone = CoreVectorRanker(0.1, gamma=0.5, solver="cvxpy", tol=1e-6)
     small = slice(0, 30)
     reference = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X[small], y[small])
     assert_allclose(
         cone.fit(X[small], y[small]).predict(X), reference.predict(X), atol=1e-4
-    )  # tolerance of a cone solver
+    )  # the tolerance is the accuracy of a cone solver
 
 
 @pytest.mark.oracle
@@ -93,7 +94,7 @@ def test_sums_over_pairs_by_plain_loops(seed):
         reached = (active.squares, active.fold @ f, f @ active.laplacian(f))
         assert_allclose(reached, (r @ r, r @ d, d[r > 0] @ d[r > 0]), atol=1e-10)
 
-    f = np.round(f, 1)  # ties
+    f = np.round(f, 1)  # create ties
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
     assert_array_equal(pair_order(queries, grades, f), ((d > 0).sum(), (d == 0).sum(), len(d)))
     partner, top = worst_below(queries, grades, f)
@@ -164,9 +165,10 @@ def test_warm_start_reaches_the_same_solution(listed, seed):
     cold = CoreVectorRanker(0.02, **settings).fit(X, **given)
     warm = CoreVectorRanker(0.01, warm_start=True, **settings).fit(X, **given)
     warm.set_params(C=0.02).fit(X, **given)
-    assert_allclose(warm.predict(X), cold.predict(X), atol=5e-3)  # root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(warm.predict(X), cold.predict(X), atol=5e-3)
     assert warm.n_iter_ < cold.n_iter_
-    # other grades: only the pairs that are one still are taken
+    # with other grades, only pairs that are still pairs are used
     other = {"pairs": given["pairs"][::2]} if listed else {"y": y.max() - y}
     turned = warm.fit(X, **other)
     alone = CoreVectorRanker(0.02, **settings).fit(X, **other)
@@ -179,7 +181,7 @@ def test_names_order_and_kernels(seed):
     f = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, y, query_ids=queries).predict(X)
     names = np.array(["q", "r", "s"])[queries]
     other = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10).fit(X, 10.0**y, query_ids=names)
-    assert_allclose(other.predict(X), f, atol=1e-4)  # root of tol
+    assert_allclose(other.predict(X), f, atol=1e-4)  # the tolerance is the root of `tol`
     order = np.random.default_rng(seed).permutation(60)
     moved = CoreVectorRanker(0.1, gamma=0.5, tol=1e-10)
     moved.fit(X[order], y[order], query_ids=queries[order])
@@ -205,7 +207,7 @@ def test_classes_order_the_labels(seed):
     assert named.score(X, words[grade], queries) == numbers.score(X, grade, queries)
     exact = CoreVectorRanker(tol=1e-8).fit(X, grade, query_ids=queries)
     back = CoreVectorRanker(tol=1e-8, classes=[2, 1, 0]).fit(X, grade, query_ids=queries)
-    # a gap of 1e-8 changes the function by its root
+    # a gap of 1e-8 changes the function by about its root
     assert_allclose(back.predict(X), -exact.predict(X), atol=1e-3)
     assert back.score(X, grade, queries) == pytest.approx(exact.score(X, grade, queries))
     objects = CoreVectorRanker(classes=words, random_state=0)
@@ -372,7 +374,7 @@ def test_all_pairs_against_a_quasi_newton_method(C, seed):
 def test_noise_takes_seconds_and_little_memory():
     """As few as 800 noisy samples have 200,000 pairs, half of them inside the margin."""
     X, y = noisy_grades(1000)
-    CoreVectorRanker(random_state=0).fit(X[:200], y[:200])  # compiles
+    CoreVectorRanker(random_state=0).fit(X[:200], y[:200])  # compile the loops
     tracemalloc.start()
     model = CoreVectorRanker(random_state=0).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
@@ -413,5 +415,5 @@ def test_work_does_not_grow_with_the_scale_of_a_linear_kernel(scale, seed):
     large = clone(small).fit(scale * X, y)
     assert large.dual_gap_ <= 1e-3
     assert large.n_iter_ <= 3 * small.n_iter_
-    # f = (X w) of least loss; at scale 1 the penalty changes it by a little
+    # f = (X w) has the least loss; at scale 1 the penalty changes it slightly
     assert np.corrcoef(small.predict(X), large.predict(scale * X))[0, 1] > 0.999

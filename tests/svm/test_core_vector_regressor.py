@@ -38,7 +38,7 @@ def test_primal_problem(distance, seed):
     model = CoreVectorRegressor(C, tube_distance=distance, kernel="linear").fit(X, y)
     assert_allclose(
         model.predict(X), y.mean() + y.std() * (Z @ w), atol=1e-4
-    )  # tolerance of a cone solver
+    )  # the tolerance is the accuracy of a cone solver
     assert_allclose(model.epsilon_, y.std() * width, atol=1e-4)
     assert value > 0
 
@@ -67,7 +67,7 @@ def test_matches_function_from_cvxpy(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize(
     "distance", [0.005, 0.03, 0.15]
-)  # from 0.2 on some draws have no tube
+)  # with values of 0.2 and more, some draws have no tube
 def test_mean_distance_to_the_tube(distance, seed):
     X, y = wave(400, seed=seed)
     model = CoreVectorRegressor(tube_distance=distance, gamma=0.3, tol=1e-13).fit(X, y)
@@ -136,13 +136,14 @@ def test_warm_start_reaches_the_same_solution(seed):
     weight = np.random.default_rng(seed).integers(0, 2, 2100)
     cold = CoreVectorRegressor(20, **settings).fit(X, y, weight)
     warm = CoreVectorRegressor(10, warm_start=True, **settings).fit(X, y)
-    warm.set_params(C=20).fit(X, y, weight)  # half of the core set is not there any more
-    assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3 * y.std())  # root of tol
+    warm.set_params(C=20).fit(X, y, weight)  # half of the core set no longer exists
+    # the tolerance is the root of `tol`
+    assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3 * y.std())
     assert weight[warm.support_].all()
     assert warm.n_iter_ < cold.n_iter_
     again = warm.fit(X, y, weight)
     assert again.n_iter_ <= 3
-    few = warm.fit(X[:50], y[:50])  # most of the core set is out of reach
+    few = warm.fit(X[:50], y[:50])  # most of the core set no longer exists
     alone = CoreVectorRegressor(20, **settings).fit(X[:50], y[:50])
     assert_allclose(few.predict(X), alone.predict(X), atol=1e-4)
 
@@ -232,10 +233,12 @@ def test_working_sets_match_the_full_matrix(seed):
     X, y = wave(1500, seed)
     settings = {"gamma": 0.3, "tol": 1e-6, "random_state": seed}
     whole = CoreVectorRegressor(**settings).fit(X, y)
-    parts = CoreVectorRegressor(**settings, cache_size=0.1).fit(X, y)  # rows of 114 samples
+    # the cache holds rows of 114 samples
+    parts = CoreVectorRegressor(**settings, cache_size=0.1).fit(X, y)
     assert len(parts.core_indices_) > 114
     assert parts.dual_gap_ <= 1e-6
-    assert_allclose(parts.predict(X), whole.predict(X), atol=1e-3)  # root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(parts.predict(X), whole.predict(X), atol=1e-3)
     assert_allclose(parts.epsilon_, whole.epsilon_, rtol=1e-2)
 
 

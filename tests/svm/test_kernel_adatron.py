@@ -33,7 +33,7 @@ def curve(n=70, seed=0):
 @pytest.mark.oracle
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_passes_of_the_plain_loop(loss, seed):
-    X, y = classes(600, seed=seed)  # above 500 it ends at the tolerance
+    X, y = classes(600, seed=seed)  # with more than 500 samples, the fit ends at the tolerance
     K = rbf_kernel(X, gamma=0.3)
     signs = 2 * y - 1
     model = KernelAdatronClassifier(2.0, gamma=0.3, loss=loss, shuffle=False, tol=0.05).fit(
@@ -51,7 +51,7 @@ def test_passes_of_the_plain_regression(seed):
     X, y = curve(600, seed=seed)
     K = rbf_kernel(X, gamma=0.5) + 1
     model = KernelAdatronRegressor(2.0, gamma=0.5, shuffle=False, tol=0.05).fit(X, y)
-    centre = np.sort(y)[299]  # the lower median
+    centre = np.sort(y)[299]  # compute the lower median
     coef = oracle.adatron_regression(K, y - centre, 2.0, 0.1, model.n_iter_)
     assert_allclose(model.predict(X), centre + K @ coef, atol=1e-9)
 
@@ -172,7 +172,7 @@ def test_order_weights_and_kernels(seed):
     assert_allclose(gram.decision_function(K), values, atol=1e-6)
 
     counts = np.random.default_rng(seed).integers(0, 3, 80)
-    # with the hinge the last digits are slow, and the objectives are compared
+    # the last digits converge slowly with the hinge, so compare the objectives
     objectives = []
     settings |= {"tol": 1e-6, "max_iter": 50_000}
     for rows, weights in ((np.arange(80), counts), (np.repeat(np.arange(80), counts), None)):

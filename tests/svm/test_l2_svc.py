@@ -32,7 +32,8 @@ def test_primal_problem(C, seed):
     model = L2SVC(C, gamma=0.3).fit(X, y, sample_weight=u)
     value, f, b = oracle.squared_hinge_with_offset(rbf_kernel(X, gamma=0.3), 2 * y - 1, C * u)
     assert_allclose(model.objective_, value, rtol=1e-7)
-    assert_allclose(model.decision_function(X), f + b, atol=1e-4)  # a root of the tolerance
+    # the tolerance is the root of `tol`
+    assert_allclose(model.decision_function(X), f + b, atol=1e-4)
 
 
 @pytest.mark.oracle
@@ -101,8 +102,8 @@ def test_linear_kernel(seed):
 def test_newton_steps_on_the_primal_problem(seed):
     """They give the function of pairwise steps, its support vectors and its certificate."""
     X, y = classes(300, seed=seed)
-    X = X + 1e4  # far from the origin
-    labels = y + (X[:, 1] > 1e4 + 1)  # three classes
+    X = X + 1e4  # move the samples far from the origin
+    labels = y + (X[:, 1] > 1e4 + 1)  # make three classes
     u = np.random.default_rng(seed).uniform(0.3, 2, 300)
     primal = L2SVC(0.7, "linear", solver="newton").fit(X, labels, sample_weight=u)
     pairs = L2SVC(0.7, "linear", solver="smo", tol=1e-10).fit(X, labels, sample_weight=u)
@@ -185,7 +186,7 @@ def test_votes_match_svc(break_ties):
     votes.__dict__ |= vars(theirs) | {"decision_function_shape": "ovo", "break_ties": False}
     support = theirs.support_
     off = K.copy()
-    off[support, support] += 0.25  # a training sample meets itself in their matrix
+    off[support, support] += 0.25  # a training sample meets itself in the matrix of both
     others = np.setdiff1d(np.arange(len(K)), support)
     assert_allclose(
         ovo.decision_function(X[others]), votes.decision_function(off[others]), atol=1e-4
@@ -291,7 +292,8 @@ def test_pairs_of_classes_are_machines_of_two_classes(settings, seed):
         of_pair = (y == i) | (y == j)
         alone = L2SVC(gamma=0.3, tol=1e-8, **settings).fit(X[of_pair], y[of_pair] == i)
         values = pairs.decision_function(X)[:, column]
-        assert_allclose(values, alone.decision_function(X), rtol=1e-6, atol=1e-6)  # gaps
+        # the tolerance is the gap
+        assert_allclose(values, alone.decision_function(X), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.edge
@@ -318,7 +320,7 @@ def test_costs_are_positive_numbers(C):
 def test_duplicates_and_two_samples():
     X = np.repeat([[0.0], [1.0], [1.0]], 5, axis=0)
     y = np.repeat([0, 1, 0], 5)
-    model = L2SVC(gamma=1.0).fit(X, y)  # the samples at 1 have either label
+    model = L2SVC(gamma=1.0).fit(X, y)  # the samples at 1 have both labels
     assert_allclose(model.decision_function([[1.0]]), 0.0, atol=0.2)
     pair = L2SVC(gamma=1.0).fit([[0.0], [1.0]], [0, 1])
     assert_array_equal(pair.predict([[0.0], [1.0]]), [0, 1])
@@ -331,7 +333,7 @@ def test_few_steps_warn_and_small_memory_does_not():
         L2SVC(max_iter=20).fit(X, y)
     small = L2SVC(cache_size=0.001).fit(X, y)
     large = L2SVC().fit(X, y)
-    assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # tol
+    assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # the tolerance is `tol`
 
 
 @pytest.mark.edge

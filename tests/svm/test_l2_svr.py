@@ -33,7 +33,7 @@ def test_primal_problem(C, epsilon, seed):
     K = rbf_kernel(X, gamma=0.5)
     value, f, b = oracle.squared_tube_with_offset(K, y, C * u, epsilon)
     assert_allclose(model.objective_, value, rtol=1e-6)
-    assert_allclose(model.predict(X), f + b, atol=1e-3)  # a root of the tolerance
+    assert_allclose(model.predict(X), f + b, atol=1e-3)  # the tolerance is the root of `tol`
 
 
 @pytest.mark.oracle
@@ -86,7 +86,7 @@ def test_no_tube_is_a_bordered_system(n, seed):
     solution = np.linalg.solve(system, np.r_[y, 0.0])
     model = L2SVR(2.0, gamma=0.5, epsilon=0.0, tol=1e-3 if n == 100 else 1e-7).fit(X, y)
     assert model.dual_gap_ <= 1e-7
-    # above 3000 a root of the tolerance
+    # with more than 3000 samples, the tolerance is the root of `tol`
     assert_allclose(
         model.predict(X), K @ solution[:-1] + solution[-1], atol=1e-9 if n == 100 else 5e-3
     )

@@ -32,7 +32,8 @@ def test_cone_program(p, seed):
     radius, center = oracle.ball_by_cone(X)
     ball = MinimumEnclosingBall(tol=1e-9).fit(X)
     assert_allclose(ball.radius_, radius, rtol=1e-7)
-    assert_allclose(ball.center_, center, atol=1e-4)  # root of the accuracy of the radius
+    # the tolerance is the root of the accuracy of the radius
+    assert_allclose(ball.center_, center, atol=1e-4)
 
 
 @pytest.mark.oracle
@@ -54,7 +55,8 @@ def test_cone_program_with_heights(seed):
     radius, center = oracle.ball_by_cone(X, heights)
     ball = MinimumEnclosingBall(tol=1e-9).fit(X, heights=heights)
     assert_allclose(ball.radius_, radius, rtol=1e-7)
-    assert_allclose(ball.center_, center, atol=1e-4)  # root of the accuracy of the radius
+    # the tolerance is the root of the accuracy of the radius
+    assert_allclose(ball.center_, center, atol=1e-4)
     assert (ball.predict(X, heights) == 1).all()
     assert ball.radius_ > MinimumEnclosingBall().fit(X).radius_
 
@@ -157,7 +159,7 @@ def test_planted_ball(seed):
     D = rng.normal(size=(500, 4))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     inside = D[8:] * rng.uniform(0, 2.9, size=(492, 1))
-    X = center + np.vstack([3 * D[:4], -3 * D[:4], inside])  # pairs across
+    X = center + np.vstack([3 * D[:4], -3 * D[:4], inside])  # place pairs on opposite sides
     ball = MinimumEnclosingBall(tol=1e-10).fit(X)
     assert_allclose(ball.center_, center, atol=1e-6)
     assert_allclose(ball.radius_, 3.0, rtol=1e-8)
@@ -175,7 +177,8 @@ def test_rotation_shift_scale_order_and_repeats(seed):
     ball = MinimumEnclosingBall(tol=1e-10).fit(X)
     moved = MinimumEnclosingBall(tol=1e-10).fit(5 * X @ Q + 1e5)
     assert_allclose(moved.radius_, 5 * ball.radius_, rtol=1e-8)
-    assert_allclose(moved.center_, 5 * ball.center_ @ Q + 1e5, atol=1e-4)  # relative to 1e5
+    # the error is relative to 1e5
+    assert_allclose(moved.center_, 5 * ball.center_ @ Q + 1e5, atol=1e-4)
     order = rng.permutation(100)
     assert_allclose(MinimumEnclosingBall().fit(X[order]).radius_, ball.radius_, rtol=1e-6)
     assert_allclose(

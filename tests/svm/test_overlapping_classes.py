@@ -17,7 +17,8 @@ from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinate_steps, take_weights
 from skmoderndata.svm import CoreVectorMachine, CoreVectorOutlierDetector, _base
 
-N = 2100  # more than are solved without a search; rows in single precision
+# Number of samples, too large for a fit without a search; rows are in single precision.
+N = 2100
 
 
 def overlapping(n=N, n_classes=2, seed=0):
@@ -51,9 +52,10 @@ def test_the_optimum_of_the_core_set(n, settings, seed):
     X, y = overlapping(n, seed=seed)
     ours, theirs = both({"tol": 1e-5, **settings}, X, y)
     assert ours.dual_gap_ <= 1e-5
-    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-5)  # tol
+    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-5)  # the tolerance is `tol`
     values = ours.decision_function(X), theirs.decision_function(X)
-    assert_allclose(*values, atol=1e-2 * np.ptp(values[1]))  # the root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(*values, atol=1e-2 * np.ptp(values[1]))
 
 
 @pytest.mark.oracle
@@ -62,7 +64,7 @@ def test_linear_support_vector_machine(seed):
     ours = CoreVectorMachine(C=0.1, kernel="linear", tol=1e-6).fit(X, y)
     theirs = LinearSVC(C=0.1, tol=1e-9, dual=False, random_state=0).fit(X, y)
     assert ours.solver_ == "coordinate_descent"
-    assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)  # the root of tol
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)  # the tolerance is the root of `tol`
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
 
 
@@ -80,7 +82,8 @@ def program(X, y, cache_size=500):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("cache_size", [500, 0.5])  # 2100 and 128 rows, for 300 weights
+# the caches hold 2100 and 128 rows, for 300 weights
+@pytest.mark.parametrize("cache_size", [500, 0.5])
 def test_gradient_of_the_first_weights(cache_size, seed):
     X, y = overlapping(seed=seed)
     store, state = program(X, y, cache_size)
@@ -89,11 +92,12 @@ def test_gradient_of_the_first_weights(cache_size, seed):
     take_weights(store, state, w)
     expected = rbf_kernel(X, gamma=0.3) @ w + 0.5 * w - (2.0 * y - 1.0)
     assert_array_equal(state.w, w)
-    assert_allclose(state.g, expected, atol=1e-5)  # rows in single precision
+    assert_allclose(state.g, expected, atol=1e-5)  # rows are in single precision
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("count", [1, 3, 4, 5, 30])  # the gradient follows four together
+# the gradient is updated for four weights together
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 30])
 def test_steps_match_the_plain_loop(count, seed):
     X, y = overlapping(30, seed=seed)
     store, state = program(X, y)
@@ -159,7 +163,8 @@ def test_weights_are_repetitions_and_zero_weights_are_ignored(seed):
     assert counts[weighted.support_].all()
     assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-5)
     values = weighted.decision_function(X), repeated.decision_function(X)
-    assert_allclose(*values, atol=1e-2 * np.ptp(values[1]))  # the root of tol
+    # the tolerance is the root of `tol`
+    assert_allclose(*values, atol=1e-2 * np.ptp(values[1]))
 
 
 @pytest.mark.invariance
@@ -169,7 +174,7 @@ def test_small_memory_sparse_rows_and_given_kernel_matrix(seed):
     model = CoreVectorMachine(**settings).fit(X, y)
     K = rbf_kernel(X, gamma=0.3)
     others = [
-        CoreVectorMachine(cache_size=0.5, **settings).fit(X, y),  # 128 rows
+        CoreVectorMachine(cache_size=0.5, **settings).fit(X, y),  # the cache holds 128 rows
         CoreVectorMachine(**settings).fit(sparse.csr_array(X), y),
         CoreVectorMachine(kernel="precomputed", **settings).fit(K, y),
     ]
@@ -177,7 +182,8 @@ def test_small_memory_sparse_rows_and_given_kernel_matrix(seed):
     for other in others:
         assert other.solver_ == "coordinate_descent"
         assert other.dual_gap_ <= 1e-3
-        assert_allclose(other.objective_, model.objective_, rtol=1e-3)  # tol
+        # the tolerance is `tol`
+        assert_allclose(other.objective_, model.objective_, rtol=1e-3)
     assert others[0].n_kernel_evaluations_ < 20 * N**2
 
 
@@ -185,7 +191,8 @@ def test_small_memory_sparse_rows_and_given_kernel_matrix(seed):
 def test_several_classes_share_the_rows(seed):
     X, y = overlapping(2400, n_classes=4, seed=seed)
     ours, theirs = both({"tol": 1e-3}, X, y)
-    assert_allclose(ours.objective_, theirs.objective_, rtol=2e-3)  # tolerance of both
+    # the tolerance is the sum of both
+    assert_allclose(ours.objective_, theirs.objective_, rtol=2e-3)
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
     assert ours.n_kernel_evaluations_ < theirs.n_kernel_evaluations_
     assert_array_equal(np.unique(ours.support_), ours.support_)
@@ -199,7 +206,7 @@ def test_warm_start_begins_with_the_last_weights(seed):
     warm = CoreVectorMachine(C=0.9, warm_start=True, **settings).fit(X, y)
     warm.set_params(C=1.0).fit(X, y)
     assert warm.n_iter_ < cold.n_iter_
-    assert_allclose(warm.objective_, cold.objective_, rtol=1e-4)  # tol
+    assert_allclose(warm.objective_, cold.objective_, rtol=1e-4)  # the tolerance is `tol`
 
 
 @pytest.mark.edge
@@ -241,6 +248,7 @@ def test_one_class(seed):
     ours = CoreVectorOutlierDetector(**settings).fit(X)
     theirs = CoreVectorOutlierDetector(max_core=2500, **settings).fit(X)
     assert (ours.solver_, theirs.solver_) == ("coordinate_descent", "core_set")
-    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-4)  # tol
-    assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-2)  # its root
+    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-4)  # the tolerance is `tol`
+    # the tolerance is the root of `tol`
+    assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-2)
     assert ours.dual_gap_ <= 1e-4

@@ -49,7 +49,8 @@ FORMS = [
     {"formulation": "centers", "C": 3.0},
 ]
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
-# the problem and the iteration of the papers: the fewest features, by linear programs alone
+# Parameters for the problem and the iteration of the papers: the fewest features, by linear
+# programs alone.
 PAPERS = {"alpha": 0.0, "algorithm": "reweighted"}
 
 
@@ -77,7 +78,7 @@ def overlapping(seed, n=50, p=12):
     y = rng.integers(2, size=n)
     y[:2] = 0, 1
     X = rng.normal(size=(n, p)) + 1.0 * y[:, None] * (np.arange(p) < 3)
-    X[-2:] = X[:2]  # duplicates with contradicting labels
+    X[-2:] = X[:2]  # add duplicates with contradicting labels
     y[-2:] = 1 - y[:2]
     return X, y
 
@@ -144,9 +145,9 @@ def test_refit_is_the_support_vector_machine(seed):
     weight = np.random.default_rng(seed).uniform(0.1, 2, y.size)
     w, b = squared_hinge_svm(X, side, weight)
     w_oracle, b_oracle = oracle.squared_hinge(X, side, weight)
-    # the cone solver ends at about 1e-8 of the objective, that is 1e-4 in the weights at worst
+    # the cone solver ends at about 1e-8 of the objective, which is at worst 1e-4 in the weights
     assert_allclose(np.append(w, b), np.append(w_oracle, b_oracle), atol=1e-4)
-    # a constant column makes LinearSVC penalise the intercept, and so must ours then
+    # with a constant column, LinearSVC penalises the intercept, and so must our machine
     w, _ = squared_hinge_svm(np.c_[X, np.ones(len(X))], side, weight, intercept=False)
     svc = LinearSVC(dual=False, tol=1e-12, max_iter=10_000).fit(X, y, sample_weight=weight)
     assert_allclose(w, np.append(svc.coef_[0], svc.intercept_), atol=1e-6)
@@ -213,7 +214,8 @@ def test_soft_problem_against_all_sets_of_features(C, alpha):
             assert_allclose(machine.objective_, price, rtol=1e-8)
             assert price >= least - 1e-6
             reached.append(price / least)
-    assert_allclose(ratios["exchange"], 1.0, rtol=1e-6)  # in all twelve
+    # the exchanges reach the minimum in all twelve tables
+    assert_allclose(ratios["exchange"], 1.0, rtol=1e-6)
     assert np.mean(ratios["reweighted"]) > 1.01
 
 
@@ -232,7 +234,7 @@ def test_approximation_counts_a_full_feature_as_one(form, seed):
     counted = np.log1p(np.abs(found.w) / (1e-3 * first)) / np.log1p(1e3)
     slack = np.maximum(posed.margin - side * (scaled @ found.w + found.bias), 0).sum()
     cost = 0.0 if form["C"] is None else form["C"] * slack
-    # the intercept is in the middle of the optimal ones, so that the slack is the least
+    # the intercept is in the middle of the optimal ones, so the slack is smallest
     assert_allclose(found.approximation[-1], counted.sum() + cost, rtol=1e-6, atol=1e-6)
 
 
@@ -310,7 +312,7 @@ def test_splicing_replaces_a_feature_that_stands_for_two():
     X[:, 2] = X[:, 0] + X[:, 1] + 0.8 * rng.normal(size=200)
     problem = logistic(oracle.standard(X), y)
     assert problem.promise(problem.fit([])).argmax() == 2
-    assert 2 in best_subset(problem, max_iter=0).features  # nothing is exchanged
+    assert 2 in best_subset(problem, max_iter=0).features  # no feature is exchanged
     spliced = best_subset(problem, max_iter=50).features
     assert {0, 1} <= set(spliced)
     assert 2 not in spliced
@@ -361,7 +363,7 @@ def test_exchanges_lower_the_objective_to_the_least_on_the_features(form, alpha,
     assert machine.n_features_history_[0][-1][-1] == support(machine).size
     assert machine.n_iter_ == before.size + exchanges.size
 
-    # the oracle on the selected columns
+    # run the oracle on the selected columns
     _, scaled, side, settings = problem(X, y, form)
     columns = support(machine)
     costs = np.full(columns.size, alpha)
@@ -452,7 +454,8 @@ def test_gap_bounds_the_true_distance(form, seed):
         slack = np.maximum(posed.margin - posed.Z @ w - side * bias, 0)
         cost = 0.0 if posed.slack_cost is None else posed.slack_cost @ slack
         reached = costs @ np.abs(w) + cost
-        dual = rng.uniform(0, 1, size=30)  # any numbers: the bound must hold, only weaker
+        # the bound must hold for any numbers, although it is weaker
+        dual = rng.uniform(0, 1, size=30)
         for u in (dual, np.zeros(30), ColumnGeneration(posed).solve(costs).dual):
             gap = stationarity_gap(posed, costs, w, bias, u, 0.0)
             assert gap >= (reached - value) / reached - 1e-6
@@ -507,11 +510,11 @@ def test_middle_bias_is_the_middle_of_the_best(seed):
         best = grid[np.isclose(loss, np.min(loss), rtol=0, atol=1e-9)]
         found = middle_bias(posed, np.ones(1), 0.0)
         assert_allclose(found, 0.5 * (best[0] + best[-1]), atol=1e-9)
-    # without slack: all intercepts between the nearest samples of the classes
+    # without slack, any intercept between the nearest samples of the classes is optimal
     x = np.array([-3.0, -2.0, 1.0, 5.0])
     y = np.array([-1.0, -1.0, 1.0, 1.0])
     hard = Separation(np.asfortranarray((y * x)[:, None]), y, 1.0, None, None, True)
-    assert_allclose(middle_bias(hard, np.ones(1), 0.3), 0.5)  # 0 <= b <= 1
+    assert_allclose(middle_bias(hard, np.ones(1), 0.3), 0.5)  # here 0 <= b <= 1
 
 
 # -------------------------------------------------------------------------------------- recovery
@@ -611,7 +614,7 @@ def test_large_tables_are_spliced(seed):
     assert machine.n_features_history_[0][0].tolist() == list(range(machine.n_iter_ + 1))
     assert machine.objective_history_[0][0].argmin() == 5
 
-    # neither with a price that is given, nor with few rows
+    # the exchanges are used if C is a number, or if there are few rows
     assert SupportFeatureMachine(0.01).fit(X, y).algorithm_ == "exchange"
     few = SupportFeatureMachine(n_features_to_select=1, max_iter=5).fit(
         np.tile(X[:40], (1, 10)), y[:40]
@@ -752,13 +755,13 @@ def test_selection_by_the_criterion_is_invariant(algorithm, seed):
 def test_sparse_input_gives_the_same(algorithm, seed):
     X, y, _ = make_sparse_classes(60, 80, n_informative=3, random_state=seed)
     X[np.random.default_rng(seed).random(X.shape) < 0.5] = 0.0
-    # the Euclidean machine may take its time with a feature that is nearly worth its price
+    # the Euclidean machine may keep a feature that is nearly worth its price
     C = "scale" if algorithm in ("splicing", "exchange") else 3.0
     settings = {"C": C, "algorithm": algorithm, "max_iter": 2000}
     dense = SupportFeatureMachine(**settings).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_matrix):
         other = SupportFeatureMachine(**settings).fit(kind(X), y)
-        # the Euclidean machine of uncentred columns has another condition number
+        # the condition number of uncentred columns is different for the Euclidean machine
         assert_allclose(other.coef_, dense.coef_, atol=1e-5 * np.abs(dense.coef_).max())
         assert_allclose(
             other.decision_function(kind(X)), dense.decision_function(X), atol=1e-4
@@ -804,7 +807,7 @@ def test_class_weight_is_a_sample_weight(seed):
     weights = {0: 0.5, 1: 2.0}
     by_class = SupportFeatureMachine(class_weight=weights, standardize=False).fit(X, y)
     by_sample = SupportFeatureMachine(standardize=False)
-    # the weights of samples have mean one
+    # the weights of samples have a mean of one
     weight = np.where(y == 1, 2.0, 0.5)
     by_sample.set_params(C=by_class.C_[0] * weight.mean(), refit_C=weight.mean())
     by_sample.fit(X, y, sample_weight=weight)
@@ -985,9 +988,7 @@ def test_intercept_options(intercept, seed):
     assert machine.dual_gap_ < 1e-6
     if "fit_intercept" in intercept:
         assert machine.intercept_[0] == machine.sfm_intercept_[0] == 0
-    far = (
-        X + 10.0
-    )  # away from the origin the intercept is needed, and is counted like a feature
+    far = X + 10.0  # away from the origin, the intercept is needed and counts like a feature
     penalised = SupportFeatureMachine(None, penalize_intercept=True).fit(far, y)
     assert penalised.score(far, y) == 1
 
@@ -1015,7 +1016,7 @@ def test_rounds_and_classes_are_pruned_each(algorithm):
     assert (machine.ranking_[relevant] == 1).sum() == 4
     assert support(machine).size <= 10
 
-    # a third class far from the others along a feature of its own
+    # a third class is far from the others along a separate feature
     X[:50, 10] += 10
     labels = np.where(np.arange(200) < 50, 2, y)
     several = SupportFeatureMachine(algorithm=algorithm, n_jobs=2).fit(X, labels)

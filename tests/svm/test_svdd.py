@@ -40,8 +40,9 @@ def test_primal_problem(nu, seed):
     K = model._gram(X)
     costs = u / (nu * u.sum()) if nu else np.full(60, 50.0)
     value, r2 = oracle.ball_primal(K, costs)
-    assert_allclose(model.objective_, value, rtol=1e-6)  # tolerance of a cone solver
-    assert_allclose(model.radius_**2, r2, rtol=1e-4)  # the objective is flat in it
+    # the tolerance is the accuracy of a cone solver
+    assert_allclose(model.objective_, value, rtol=1e-6)
+    assert_allclose(model.radius_**2, r2, rtol=1e-4)  # the objective is flat in the radius
 
 
 @pytest.mark.oracle
@@ -101,7 +102,8 @@ def test_hard_ball(nu, seed):
     ours = SVDD("linear", nu=nu, tol=1e-9).fit(X)
     theirs = MinimumEnclosingBall(tol=1e-10).fit(X)
     assert_allclose(ours.radius_, theirs.radius_, rtol=1e-6)
-    assert_allclose(ours.center_, theirs.center_, atol=1e-4)  # the radius is flat in it
+    # the radius is flat in the centre
+    assert_allclose(ours.center_, theirs.center_, atol=1e-4)
     assert (ours.predict(X) == 1).all()
 
 
@@ -269,7 +271,7 @@ def test_few_steps_warn_and_small_memory_does_not():
         SVDD(nu=0.1, max_iter=20).fit(X)
     small = SVDD(nu=0.1, cache_size=0.001).fit(X)
     large = SVDD(nu=0.1).fit(X)
-    assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # tol
+    assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # the tolerance is `tol`
 
 
 @pytest.mark.edge
