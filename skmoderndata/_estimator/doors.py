@@ -130,7 +130,7 @@ def has_independent_rows(estimator: Any) -> bool:
 
 
 def _refusal(estimator: Any, name: str, args: Any, kwargs: Any) -> str:
-    """Say what to do in place of calling a method with a Dask array."""
+    """Return advice on what to do instead of calling a method with a Dask array."""
     X, *others = (*args, *kwargs.values())
     if "fit" in name:
         return _refusal_of_fit(estimator, name, X)
@@ -205,7 +205,7 @@ def _is_array(value: Any) -> bool:
 def _map_rows(
     estimator: Any, method: Callable[..., Any], X: Any, options: dict[str, Any]
 ) -> Any:
-    """Return the answers for the rows of a table; for a Dask array they are Dask arrays."""
+    """Return the results for the rows of a table; for a Dask array they are Dask arrays."""
     name = method.__name__
     owner = f"{type(estimator).__name__}.{name}"
     if not has_independent_rows(estimator):

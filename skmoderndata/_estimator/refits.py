@@ -88,7 +88,7 @@ class TimeLeft:
 
 
 def _duration(seconds):
-    """Write a duration for people: `0.4 s`, `35 s`, `12 min`, `3.5 h`."""
+    """Format a duration for people: `0.4 s`, `35 s`, `12 min`, `3.5 h`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 2 * MINUTE:
@@ -188,7 +188,7 @@ def quantiles(values, level, *, method):
 
 @contextmanager
 def _warnings_counted(owner):
-    """Replace the warnings of all refits by one for each category, with their number."""
+    """Replace the warnings of all refits with one for each category, with their number."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

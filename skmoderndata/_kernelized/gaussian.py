@@ -246,7 +246,7 @@ def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
 
 
 def _plain(X: Any) -> Any:
-    """Copy a sparse matrix to what scikit-learn's compiled distances need: writable, 32-bit."""
+    """Copy a sparse matrix in the form that compiled distances need: writable, 32-bit."""
     largest = max(X.shape[1], X.nnz)
     if largest > np.iinfo(np.int32).max:
         raise ValueError(

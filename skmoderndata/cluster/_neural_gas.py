@@ -549,7 +549,7 @@ class NeuralGas(
 
 
 class _Passes:
-    """Reports the passes of one start to callbacks; several starts may run in parallel.
+    """Report of the passes of one start to callbacks; several starts may run in parallel.
 
     `stopped` is an event that all starts share.
     """

@@ -724,7 +724,7 @@ def _read_documents(block, *, reader, celled):
 
 
 def _without_gaps(X, cells):
-    """Replace missing counts by 0, and set their weights to 0."""
+    """Replace missing counts with 0, and set their weights to 0."""
     if sparse.issparse(X):
         return X, cells
     missing = np.isnan(X)

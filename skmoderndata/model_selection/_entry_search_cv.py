@@ -600,7 +600,7 @@ def _is_imputer(step):
 
 
 def _hidden(X, table, gaps):
-    """Replace the gaps of X by NaN; a data frame stays a data frame."""
+    """Replace the gaps of X with NaN; a data frame stays a data frame."""
     if hasattr(X, "iloc"):
         return X.astype(table.dtype).mask(gaps)
     return np.where(gaps, table.dtype.type(np.nan), table)
@@ -649,7 +649,7 @@ def _one_fold(estimator, X, table, weight, fold, score, params):
 
 @contextmanager
 def _early_ends_counted():
-    """Replace warnings of fits that end before they converge by one; pass on other warnings."""
+    """Replace warnings of fits that end before they converge with one; pass on the others."""
     caught = []
     try:
         with warnings.catch_warnings(record=True) as caught:
