@@ -15,7 +15,7 @@ from skmoderndata._samples.series import (
     warping_band,
 )
 from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
-from skmoderndata._solvers.alignment.open_ends import best_window
+from skmoderndata._solvers.alignment.open_ends import best_window, costs_of_windows
 from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
 from skmoderndata._solvers.alignment.warping import alignment_cost, alignment_costs
@@ -275,6 +275,8 @@ def pairwise_dtw(
     radius=None,
     max_slope=2.0,
     slanted=True,
+    open_begin=False,
+    open_end=False,
     max_distance=None,
     n_jobs=None,
 ):
@@ -301,6 +303,9 @@ def pairwise_dtw(
     slanted : bool, default=True
         Whether the band follows the diagonal if the series have unequal lengths, as in
         :func:`dtw`.
+    open_begin, open_end : bool, default=False
+        Whether each series of `X` is aligned with a window of each series of `Z`, as in
+        :func:`dtw`. The matrix is then not symmetric if `Z` is None.
     max_distance : float, default=None
         Distances above this bound are returned as infinite, which saves time.
     n_jobs : int, default=None
@@ -346,9 +351,21 @@ def pairwise_dtw(
         if squared:
             cutoff **= 2
 
+    windows = None
+    if open_begin or open_end:
+        _refuse_band(name, {"band": band, "radius": radius})
+        windows = {"open_begin": bool(open_begin), "open_end": bool(open_end)}
+
     if callable(local):
         others = A if B is None else B
-        costs = _by_costs(A, others, local, rule, cutoff)
+        costs = _by_costs(A, others, local, rule, cutoff, windows)
+    elif windows is not None:
+        rooted = rooted_local(name, local)
+        others = A if B is None else B
+        costs = costs_of_windows(
+            A.arrays, others.arrays, rooted=rooted, n_jobs=n_jobs, **windows
+        )
+        costs = np.where(costs <= cutoff, costs, np.inf)
     else:
         rooted = rooted_local(name, local)
         others = None if B is None else B.arrays
@@ -541,13 +558,18 @@ def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slante
     return x, z, rule, None, rooted
 
 
-def _window(name, x, z, limits, rooted, costs, *, open_begin, open_end):
-    """Find the window of z with which x is aligned; open ends exclude a band."""
+def _refuse_band(name, limits):
+    """Raise ValueError for a band, which open ends exclude."""
     if limits["band"] is not None or limits["radius"] is not None:
         raise ValueError(
             f"{name}: a band limits the distance of positions from the diagonal, which is unknown "
             "with open ends: set band=None and radius=None, or open_begin=False, open_end=False."
         )
+
+
+def _window(name, x, z, limits, rooted, costs, *, open_begin, open_end):
+    """Find the window of z with which x is aligned."""
+    _refuse_band(name, limits)
     return best_window(
         x, z, rooted=rooted, costs=costs, open_begin=open_begin, open_end=open_end
     )
@@ -572,7 +594,7 @@ def _distance(cost, local, root):
     return float(cost)
 
 
-def _by_costs(A, B, local, rule, cutoff):
+def _by_costs(A, B, local, rule, cutoff, windows):
     """Compute the costs of all pairs, one at a time, with local costs from a user function."""
     totals = np.empty((len(A), len(B)))
     for i in range(len(A)):
@@ -580,6 +602,9 @@ def _by_costs(A, B, local, rule, cutoff):
         for j in range(len(B)):
             z = B.one(j)
             costs = _costs(local, x, z)
+            if windows is not None:
+                totals[i, j] = best_window(x, z, rooted=False, costs=costs, **windows).cost
+                continue
             _, totals[i, j] = aligned(x, z, band=rule, rooted=False, costs=costs)
     return np.where(totals <= cutoff, totals, np.inf)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skmoderndata._solvers.alignment import open_ends
-from skmoderndata.metrics import dtw, dtw_path, subsequence_dtw
+from skmoderndata.metrics import dtw, dtw_path, pairwise_dtw, subsequence_dtw
 from tests.oracles.dynamic_time_warping import square, warping_cost
 
 
@@ -113,12 +113,30 @@ def test_closed_ends_are_the_ordinary_distance(seed):
     assert window == (dtw(x, z, root=False), 0, 13)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("local", ["sqeuclidean", "euclidean", lambda x, z: (x - z.T) ** 2.0])
+@pytest.mark.parametrize("ends", [(True, True), (False, True), (True, False)])
+def test_all_pairs_match_a_loop(local, ends, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X, Z = ([rng.normal(size=n) for n in lengths] for lengths in ((3, 5, 2), (6, 4, 9, 1)))
+    settings = {"local": local, "open_begin": ends[0], "open_end": ends[1]}
+    expected = [[dtw(x, z, **settings) for z in Z] for x in X]
+    assert_allclose(pairwise_dtw(X, Z, **settings), expected, rtol=1e-12)
+    own = [[dtw(x, z, **settings) for z in X] for x in X]
+    assert_allclose(pairwise_dtw(X, **settings, n_jobs=2), own, rtol=1e-12)
+    monkeypatch.setattr("skmoderndata._solvers.common.pieces.PIECE_CELLS", 5)
+    found = pairwise_dtw(X, Z, max_distance=1.0, **settings)
+    assert_allclose(found, np.where(np.array(expected) <= 1, expected, np.inf), rtol=1e-12)
+
+
 @pytest.mark.edge
 def test_limits_of_the_matches():
     with pytest.raises(ValueError, match="open_begin=False"):
         dtw([1, 2], [1, 2, 3], open_end=True, radius=1)
     with pytest.raises(ValueError, match="open_begin=False"):
         dtw_path([1, 2], [1, 2, 3], open_begin=True, band="itakura")
+    with pytest.raises(ValueError, match="open_begin=False"):
+        pairwise_dtw([[1, 2], [1, 2, 3]], open_begin=True, radius=2)
     with pytest.raises(ValueError, match="needs a max_distance"):
         subsequence_dtw([1], [1, 2], n_matches=None)
     with pytest.raises(ValueError, match="n_matches=0"):
