@@ -45,6 +45,28 @@ def edit_matrix(
 
     `name` is the name of the caller, for error messages.
     """
+    return matrix_of_edits(
+        X,
+        Z,
+        gap_cost=gap_cost,
+        substitution_cost=substitution_cost,
+        normalize=normalize,
+        n_jobs=n_jobs,
+        name=name,
+    )
+
+
+def matrix_of_edits(
+    X: Any,
+    Z: Any,
+    *,
+    gap_cost: float = 1.0,
+    substitution_cost: float = 1.0,
+    normalize: bool = False,
+    n_jobs: int | None = None,
+    name: str = "edit_distance",
+) -> Array:
+    """Compute the same as `edit_matrix`, from parameters that are known to be valid."""
     costs = EditCosts(float(gap_cost), float(substitution_cost))
     A = pack(X, name)
     is_square = Z is None or Z is X

@@ -1,6 +1,6 @@
 """Edit distances of strings and of sequences of tokens."""
 
-from skmoderndata._samples.edits import edit_matrix
+from skmoderndata._samples.edits import edit_matrix, matrix_of_edits
 from skmoderndata._solvers.sequences.edits import levenshtein
 
 # Maximum number of symbols of two words, taken together, for which Python's integers are faster.
@@ -62,6 +62,7 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     if unit and normalize is False and type(x) is type(z) and type(x) in WORDS:
         if len(x) + len(z) <= SHORT_PAIR:
             return float(levenshtein(x, z))
+        return float(matrix_of_edits([x], [z])[0, 0])
 
     costs = {"gap_cost": gap_cost, "substitution_cost": substitution_cost}
     D = edit_matrix([x], [z], **costs, normalize=normalize)

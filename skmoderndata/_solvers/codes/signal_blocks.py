@@ -126,16 +126,20 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     # compare each row at its own scale, so that small atoms are not all equal
     scales = np.round(np.log(peaks), 11)
     repeated = _repeated(scales)
+    first = np.ones(len(rows), np.bool_)
+    if not repeated.size:
+        return first
     keys = np.round(rows[repeated] / peaks[repeated, None], 12)
-    if not signed and repeated.size:
+    if not signed:
         largest = np.abs(keys).argmax(axis=1)[:, None]
         peak = np.take_along_axis(keys, largest, axis=1)
         keys = np.where(peak < 0, -keys, keys)
     keys = np.column_stack([keys, scales[repeated]]) + 0.0
     # sort only rows with equal sums: sorting all rows would take half as long as a Gram matrix
     alike = _repeated(keys.sum(axis=1))
+    if not alike.size:
+        return first
     _, distinct = np.unique(keys[alike], axis=0, return_index=True)
-    first = np.ones(len(rows), np.bool_)
     first[repeated[alike]] = False
     first[repeated[alike[distinct]]] = True
     return first
@@ -143,6 +147,9 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
 
 def _repeated(values: Array) -> Array:
     """Return the indices of values that occur more than once."""
+    in_order = np.sort(values)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return np.empty(0, np.intp)
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[which] > 1)
 

@@ -18,10 +18,13 @@ def in_threads(
     the number of threads, would check for results only every ten milliseconds. Ctrl-C waits for
     pieces that have begun.
     """
+    items = list(items)
+    if len(items) <= 1:
+        return [function(item) for item in items]
+
     from joblib import effective_n_jobs
     from sklearn import get_config, set_config
 
-    items = list(items)
     n_threads = min(effective_n_jobs(n_jobs), len(items))
     if n_threads <= 1:
         return [function(item) for item in items]
@@ -46,10 +49,13 @@ def in_jobs(
     joblib takes longer to begin than one task over a small table. `hints` are `prefer` and
     `require`, as in joblib.
     """
+    tasks = list(tasks)
+    if len(tasks) <= 1:
+        return [function(*task) for task in tasks]
+
     from joblib import Parallel, delayed, effective_n_jobs
 
-    tasks = list(tasks)
-    if len(tasks) <= 1 or effective_n_jobs(n_jobs) == 1:
+    if effective_n_jobs(n_jobs) == 1:
         return [function(*task) for task in tasks]
     results: list[Any] = Parallel(n_jobs=n_jobs, **hints)(
         delayed(function)(*task) for task in tasks
