@@ -164,7 +164,7 @@ def principal_component_pursuit(
         max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=state.L)
 
-        # 2. update Y and Z: clip and shift in one pass [Candes et al. 2011, Algorithm 1]
+        # 2. update Y, Z: clip and shift in one pass over memory [Candes et al. 2011, Algorithm 1]
         if n_iter > RELAX_AFTER and penalty.growth == 1.0:
             relax = RELAXATION
         mu_next = penalty.grown()
