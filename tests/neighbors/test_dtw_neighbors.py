@@ -120,7 +120,7 @@ def test_diagonals_without_their_ends_keep_the_cost_up_to_the_cutoff(radius, cha
         fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, float(radius)), low, high)
 
         def cost(cutoff, tail, x=x, z=z, low=low, high=high):
-            turned = (x.T.copy(), z[::-1].T.copy())
+            turned = (x.T.ravel(), z[::-1].T.ravel())
             state = (np.zeros(3, dtype=np.int64), np.empty((3, len(x) + 1)), 10**6)
             return rest_by_diagonals(*turned, low, high, False, tail, cutoff, *state)[0]
 

@@ -22,7 +22,7 @@ from skmoderndata._solvers.alignment.warping import (
     side_by_side,
 )
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import FALSE, jit_leaf
 from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
@@ -54,7 +54,16 @@ class Barycenter(NamedTuple):
     converged: bool
 
 
-@jit
+class Room(NamedTuple):
+    """Work space for a center of n points and several series side by side."""
+
+    tables: Array  # (n + 1, longest + 1, n_series)
+    work: Array  # (2, n_series), see `next_row`
+    low: Array  # (n,), corridor
+    high: Array  # (n,)
+
+
+@jit_leaf
 def _add_aligned(path, z, weight, sums, masses):
     """Add the points of a series to the points of the center that they are aligned with."""
     for step in range(len(path)):
@@ -80,24 +89,26 @@ def gather(
     return total
 
 
-@jit
-def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
-    """Do the same as `gather` for several short series at once, keeping their full tables D."""
+@jit_leaf
+def gather_side_by_side(center, lanes, lengths, weights, room, band, sums, masses):
+    """Do the same as `gather` for several short series at once, keeping their full tables."""
     n = len(center)
     (longest, n_channels, width) = lanes.shape
-    low = np.empty(n, dtype=np.int64)
-    high = np.empty(n, dtype=np.int64)
+    D = room.tables
+    work = room.work
+    low = room.low
+    high = room.high
     fill_corridor(n, longest, band, low, high)
-    work = np.empty((2, width))
 
     # 1. fill the tables of all lanes, row by row
-    D[0] = np.inf
-    D[0, 0] = 0.0
+    for j in range(longest + 1):
+        for k in range(width):
+            D[0, j, k] = np.inf if j > 0 else 0.0
     for i in range(n):
         for j in range(longest + 1):
             for k in range(width):
                 D[i + 1, j, k] = D[i, j, k]
-        next_row(center[i], i, lanes, low[i], high[i], False, D[i + 1], work, width)
+        next_row(center[i], i, lanes, low[i], high[i], FALSE, D[i + 1], work, width)
 
     # 2. go back along the best path of each lane and add up the points that it aligns
     total = 0.0
@@ -140,7 +151,9 @@ def _gatherer(
             lanes = side_by_side(X, members)
             shape = (length + 1, len(lanes.values) + 1, len(members))
             D = tables[: int(np.prod(shape))].reshape(shape)
-            batches.append((*lanes, weights[members], D))
+            low, high = np.empty((2, length), dtype=np.int64)
+            room = Room(D, np.empty((2, len(members))), low, high)
+            batches.append((*lanes, weights[members], room))
 
     def gathered(center: Array) -> tuple[Array, Array, float]:
         sums = np.zeros_like(center)

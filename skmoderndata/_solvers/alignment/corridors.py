@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
@@ -39,7 +39,7 @@ class Band(NamedTuple):
         return self.kind in (SLANTED, ITAKURA) or (self.kind == SAKOE_CHIBA and self.relative)
 
 
-@jit
+@jit_leaf
 def steps(band, n, m):
     """Return the radius of a band in steps, for series of n and m points."""
     if band.kind == FREE:
@@ -49,7 +49,7 @@ def steps(band, n, m):
     return int(band.radius)
 
 
-@jit
+@jit_leaf
 def fill_corridor(n, m, band, low, high):
     """Write the interval ``low[i] <= j < high[i]`` of each row i < n of a table with m columns.
 
@@ -72,15 +72,16 @@ def fill_corridor(n, m, band, low, high):
         high[i] = max(min(high[i], m), 0)
 
 
-@jit
+@jit_leaf
 def _fill_slanted(n, m, reach, low, high):
     """Write the band along the diagonal of a table that need not be square."""
     longer = max(n, m)
     shorter = min(n, m)
     slope = (shorter - 1) / max(longer - 1, 1)
     if n < m:
-        low[:n] = m
-        high[:n] = 0
+        for i in range(n):
+            low[i] = m
+            high[i] = 0
     for i in range(longer):
         first = max(int(np.ceil(i * slope - reach - RESULT_ROUNDING)), 0)
         last = min(int(np.floor(i * slope + reach + RESULT_ROUNDING)), shorter - 1)

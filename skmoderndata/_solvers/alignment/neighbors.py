@@ -11,11 +11,12 @@ import numpy as np
 
 from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
 from skmoderndata._solvers.alignment.warping import (
+    by_channels,
     cost_of_pair,
     local_cost,
     rest_by_diagonals,
 )
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
@@ -27,41 +28,48 @@ WIDE = 48
 BOUND_FACTOR = 1.0 - ACCUMULATED_ROUNDING
 
 
-@jit
-def envelopes(values, offsets, band):
-    """Return the smallest and largest value of each series within the radius of each point.
+def envelopes(values: Array, offsets: Array, band: Band) -> tuple[Array, Array]:
+    """Return the smallest and largest value of each series within the radius of each point."""
+    lower = np.empty_like(values)
+    upper = np.empty_like(values)
+    queue = np.empty(int(np.diff(offsets).max(initial=0)), dtype=np.int64)
+    _write_extremes(values, offsets, band, queue, lower, upper)
+    return lower, upper
+
+
+@jit_leaf
+def _write_extremes(values, offsets, band, queue, lower, upper):
+    """Write the smallest and largest values of `envelopes`.
 
     A queue of candidates makes the time linear (Lemire 2009, Algorithm 1).
     """
-    lower = np.empty_like(values)
-    upper = np.empty_like(values)
-    for p in range(len(offsets) - 1):
+    for side in range(2 * (len(offsets) - 1)):
+        p = side // 2
+        out = lower if side % 2 == 0 else upper
+        sign = 1.0 if side % 2 == 0 else -1.0
         begin = offsets[p]
         n = offsets[p + 1] - offsets[p]
         radius = steps(band, n, n)
-        queue = np.empty(n, dtype=np.int64)
         for c in range(values.shape[1]):
-            for sign, out in ((1.0, lower), (-1.0, upper)):
-                head = tail = 0
-                for k in range(n + radius):
-                    # add k to the queue, whose values increase
-                    if k < n:
-                        v = sign * values[begin + k, c]
-                        while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
-                            tail -= 1
-                        queue[tail] = k
-                        tail += 1
+            head = tail = 0
+            for k in range(n + radius):
+                # add k to the queue, whose values increase
+                if k < n:
+                    v = sign * values[begin + k, c]
+                    while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
+                        tail -= 1
+                    queue[tail] = k
+                    tail += 1
 
-                    # the window of i = k - radius is complete
-                    i = k - radius
-                    if i >= 0:
-                        while queue[head] < i - radius:
-                            head += 1
-                        out[begin + i, c] = values[begin + queue[head], c]
+                # the window of i = k - radius is complete
+                i = k - radius
+                if i >= 0:
+                    while queue[head] < i - radius:
+                        head += 1
+                    out[begin + i, c] = values[begin + queue[head], c]
 
-                    if k >= n and i >= n - 1:
-                        break
-    return lower, upper
+                if k >= n and i >= n - 1:
+                    break
 
 
 @jit_leaf
@@ -99,6 +107,14 @@ class Index(NamedTuple):
     planes: Array
     band: Band
     bounded: bool
+
+
+class Room(NamedTuple):
+    """Work space of a search, for one query at a time."""
+
+    low: Array
+    high: Array
+    reversed_tail: Array
 
 
 def make_index(values: Array, offsets: Array, *, band: Band, bounded: bool) -> Index:
@@ -205,28 +221,29 @@ def _widest(low, high):
     return widest
 
 
-@jit
-def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, cells):
+@jit_leaf
+def _visit(
+    x, envelope, order, bounds, index, skipped, found, position, saved, room, turned, cells
+):
     """Search the series in a given order for the nearest series of x, about `cells` cells.
 
     Bounds are raised to the costs, or to the value that a cost was found to exceed. Resumes at
     rank ``position[1]`` of the order. ``position[2]`` counts the costs that were begun, and the
     later entries store the row or diagonal of an unfinished table, for which `saved` has the
-    bounds of the remaining rows and the latest row or diagonals. Returns whether the search is
+    bounds of the remaining rows and the latest row or diagonals. `turned` is None if no corridor
+    is wide: the compiled search then contains no code for diagonals. Returns whether the search is
     finished, and the number of cells left over.
     """
     size = len(x)
+    costs, nearest = found
+    lower, upper = envelope
     k = len(costs)
-    low = np.empty(size, dtype=np.int64)
-    high = np.empty(size, dtype=np.int64)
-    if index.bounded:
-        lower, upper = envelopes(x, np.array([0, size]), index.band)
-    else:
-        lower = index.lower[:0]
-        upper = index.upper[:0]
+    low = room.low[:size]
+    high = room.high[:size]
     tail = saved[0, : size + 1]
-    reversed_tail = np.zeros(size + 1)
-    across = x.T.copy()
+    reversed_tail = room.reversed_tail[: size + 1]
+    if turned is not None:
+        by_channels(x, False, turned[0])
     wide = False
     m_before = -1
     for rank in range(position[1], len(order)):
@@ -260,10 +277,11 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
             fill_corridor(size, m, index.band, low, high)
             wide = _widest(low, high) >= WIDE
             m_before = m
-        if wide:
+        if turned is not None and wide:
+            by_channels(z, True, turned[1])
             cost, cells = rest_by_diagonals(
-                *(across, z[::-1].T.copy(), low, high, False, tail, costs[k - 1]),
-                *(position[3:], saved[1:], cells),
+                *(turned[0][: x.size], turned[1][: z.size], low, high, False, tail),
+                *(costs[k - 1], position[3:], saved[1:], cells),
             )
         else:
             position[3], cost, cells = cost_of_pair(
@@ -279,25 +297,19 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
     return True, cells
 
 
-@jit
+@jit_leaf
 def _visit_all(
-    values, offsets, order, bounds, index, first, costs, nearest, position, saved, cells
+    queries, order, bounds, index, first, found, position, saved, room, turned, cells
 ):
     """Search for all queries; return True when finished. Query p skips series ``first + p``."""
+    values, offsets, lower, upper = queries
+    costs, nearest = found
     for p in range(position[0], len(order)):
-        x = values[offsets[p] : offsets[p + 1]]
-        skipped = first + p
+        begin = offsets[p]
+        end = offsets[p + 1]
         ended, cells = _visit(
-            x,
-            order[p],
-            bounds[p],
-            index,
-            skipped,
-            costs[p],
-            nearest[p],
-            position,
-            saved,
-            cells,
+            *(values[begin:end], (lower[begin:end], upper[begin:end]), order[p], bounds[p]),
+            *(index, first + p, (costs[p], nearest[p]), position, saved, room, turned, cells),
         )
         if not ended:
             position[0] = p
@@ -369,21 +381,21 @@ def search(
     # compute the costs that the bounds leave open; `position` holds query, rank, number of costs
     # begun, and three numbers for an unfinished table
     position = np.zeros(6, dtype=np.int64)
-    saved = np.empty((4, max(longest, int(np.diff(index.offsets).max())) + 1))
+    widest = int(np.diff(index.offsets).max())
+    saved = np.empty((4, max(longest, widest) + 1))
+    low, high = np.empty((2, longest), dtype=np.int64)
+    room = Room(low, high, np.zeros(longest + 1))
+    turned = None
+    if widest >= WIDE:
+        turned = np.empty(longest * n_channels), np.empty(widest * n_channels)
+    lower, upper = values[:0], values[:0]
+    if index.bounded:
+        lower, upper = envelopes(values, offsets, index.band)
+    queries = values, offsets, lower, upper
+    found = costs, nearest
     in_pieces(
-        *(
-            _visit_all,
-            values,
-            offsets,
-            order,
-            bounds,
-            index,
-            alone,
-            costs,
-            nearest,
-            position,
-            saved,
-        )
+        *(_visit_all, queries, order, bounds, index, alone, found),
+        *(position, saved, room, turned),
     )
     if lower_bounds is not None:
         lower_bounds[:] = bounds
@@ -419,7 +431,8 @@ def _visiting_order(
 @jit_leaf
 def _range_excess(x, z, tail):
     """Write the bounds without a band to `tail`; the envelope of z is then its range."""
-    tail[:] = 0.0
+    for i in range(len(tail)):
+        tail[i] = 0.0
     for c in range(x.shape[1]):
         smallest = np.inf
         largest = -np.inf

@@ -60,7 +60,7 @@ def one_after_another(series: Packed, indices: Array) -> Packed:
     return np.concatenate([values[offsets[i] : offsets[i + 1]] for i in indices]), begins
 
 
-@jit
+@jit_leaf
 def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     """Turn row i - 1 of the tables into row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
 
@@ -112,7 +112,7 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
             here[k] = cost[k] + best
 
 
-@jit
+@jit_leaf
 def _all_above(row, low, high, width, cutoff):
     """Return whether every cell of a row exceeds the cutoff in every lane."""
     for j in range(low + 1, high + 1):
@@ -162,8 +162,9 @@ def _compare(
             _copy_table(saved, row)
             position[1] = 0
         else:
-            row[:] = np.inf
-            row[0] = 0.0
+            for j in range(longest + 1):
+                for k in range(n_lanes):
+                    row[j, k] = np.inf if j > 0 else 0.0
 
         # fill row by row, until the corridor ends or every lane exceeds the cutoff
         ended = False
@@ -195,12 +196,14 @@ def _compare(
 
 
 @jit_leaf
-def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
+def _next_diagonal(x, reverse, n, shift, first, last, rooted, before, older, here):
     """Compute the next diagonal: its cells (i, j) in the rows first <= i < last.
 
     `here[i + 1]` becomes ``D(i, j)``; `before` and `older` are the two previous diagonals. Point j
-    of z is ``reverse[:, i + shift]``.
+    of z is entry ``i + shift`` of each channel of `reverse`; x has n points.
     """
+    n_channels = len(x) // n
+    m = len(reverse) // n_channels
     width = max(last - first, 0)
     beside = before[first + 1 : last + 1]
     above = before[first:last]
@@ -208,9 +211,9 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
     row = here[first + 1 : last + 1]
 
     # if there is one channel, compute the cost and the minimum in one loop
-    if len(x) == 1 and not rooted:
-        a = x[0, first:last]
-        b = reverse[0, first + shift : last + shift]
+    if n_channels == 1 and not rooted:
+        a = x[first:last]
+        b = reverse[first + shift : last + shift]
         for k in range(width):
             difference = a[k] - b[k]
             best = min(min(beside[k], above[k]), diagonal[k])
@@ -218,10 +221,11 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
         return
 
     # compute the local cost d(i, j)
-    row[:] = 0.0
-    for c in range(len(x)):
-        a = x[c, first:last]
-        b = reverse[c, first + shift : last + shift]
+    for k in range(width):
+        row[k] = 0.0
+    for c in range(n_channels):
+        a = x[c * n + first : c * n + last]
+        b = reverse[c * m + first + shift : c * m + last + shift]
         for k in range(width):
             difference = a[k] - b[k]
             row[k] += difference * difference
@@ -257,13 +261,13 @@ def _rows_within(here, before, tail, cutoff, first, last):
 def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tables, cells):
     """Fill the table of one pair by diagonals, as described in `cost_by_diagonals`.
 
-    The caller transposes both series, so that channels are rows, and reverses the points of z.
-    Entry i + 1 of `tail` is a lower bound on the costs after row i. Cells at both ends of a
-    diagonal are dropped if their cost plus this bound exceeds the cutoff; Herrmann and Webb (2021)
-    do the same in rows.
+    In `x` and `reverse`, the n and m points of the series stand one channel after the other, those
+    of z in reverse (`by_channels`). Entry i + 1 of `tail` is a lower bound on the costs after row
+    i. Cells at both ends of a diagonal are dropped if their cost plus this bound exceeds the
+    cutoff; Herrmann and Webb (2021) do the same in rows.
     """
-    n = x.shape[1]
-    m = reverse.shape[1]
+    n = len(tail) - 1
+    m = len(reverse) // (len(x) // n)
     if position[0] == 0:
         for i in range(n + 1):
             for k in range(3):
@@ -292,7 +296,7 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
         cells -= max(last - first, 0) + 1
 
         shift = m - 1 - d  # point j = d - i in the reversed z
-        _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here)
+        _next_diagonal(x, reverse, n, shift, first, last, rooted, before, older, here)
         here[first] = np.inf
         if last < n:
             here[last + 1] = np.inf
@@ -330,10 +334,22 @@ def cost_by_diagonals(x, z, band, rooted, cutoff, position, tables, cells):
     high = np.empty(n, dtype=np.int64)
     fill_corridor(n, len(z), band, low, high)
     tail = np.zeros(n + 1)
+    across = np.empty(x.size)
+    reverse = np.empty(z.size)
+    by_channels(x, False, across)
+    by_channels(z, True, reverse)
     return rest_by_diagonals(
-        *(x.T.copy(), z[::-1].T.copy(), low, high, rooted, tail, cutoff),
-        *(position, tables, cells),
+        across, reverse, low, high, rooted, tail, cutoff, position, tables, cells
     )
+
+
+@jit_leaf
+def by_channels(x, is_reversed, out):
+    """Write the channels of a series to `out`, one after the other."""
+    n = len(x)
+    for c in range(x.shape[1]):
+        for i in range(n):
+            out[c * n + i] = x[n - 1 - i if is_reversed else i, c]
 
 
 @jit
@@ -523,7 +539,7 @@ def local_cost(a, b, rooted):
     return np.sqrt(total) if rooted else total
 
 
-@jit
+@jit_leaf
 def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
     """Return the cost of the best alignment, infinite as soon as it must exceed the cutoff.
 
@@ -535,7 +551,8 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
     univariate = x.shape[1] == 1 and not rooted
 
     if first == 0:
-        row[: m + 1] = np.inf
+        for j in range(1, m + 1):
+            row[j] = np.inf
         row[0] = 0.0
 
     for i in range(first, len(x)):
