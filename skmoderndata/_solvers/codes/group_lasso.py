@@ -20,7 +20,7 @@ from skmoderndata._solvers.codes.gaps import penalised_bounds
 from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
@@ -460,7 +460,7 @@ def _solve_working_set(
     return out, taken
 
 
-@jit
+@jit_leaf
 def _dual_norms(size, edges, weights, mix, out):
     """Solve ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2``; sizes descend in each group."""
     for g in range(len(out)):
@@ -502,7 +502,7 @@ def _dual_norms(size, edges, weights, mix, out):
         out[g] = s2 / (mix * s1 + np.sqrt(max(root, 0.0)))
 
 
-@jit
+@jit_leaf
 def _shrink_group(z, group_lam, single_lam, positive):
     """Apply the proximal operator in place: soft thresholding, then shrinking of the group."""
     total = 0.0
@@ -517,16 +517,35 @@ def _shrink_group(z, group_lam, single_lam, positive):
         z[j] = z[j] * (1.0 - group_lam / norm) if norm > group_lam else 0.0
 
 
-@jit
-def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, max_sweeps):
+def descend(
+    Z: Array,
+    edges: Array,
+    r: Array,
+    blocks: Array,
+    a: Array,
+    group_lam: Array,
+    single_lam: float,
+    largest: Array,
+    positive: bool,
+    max_sweeps: int,
+) -> int:
     """Sweep by block coordinate descent in place; the first and last sweep visit all groups.
 
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
     """
-    old = np.empty(len(a))  # space for the widest group
-    slope = np.empty(len(a))
-    z = np.empty(len(a))
+    room = np.empty((3, len(a)))  # for the widest group
+    penalties = group_lam, single_lam
+    return _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, room)
+
+
+@jit_leaf
+def _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, room):
+    """Do the work of `descend`."""
+    group_lam, single_lam = penalties
+    old = room[0]
+    slope = room[1]
+    z = room[2]
     every = True
     reference = 0.0
     for sweep in range(1, max_sweeps + 1):
