@@ -18,7 +18,7 @@ from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_TOL, ROUNDING
@@ -106,13 +106,20 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return by_atom.indptr, by_atom.indices, by_atom.data
 
 
-@jit
-def update_all(D, S, T, order, positive, center):
+def update_all(
+    D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool
+) -> None:
     """Move each atom to its optimum given the others, in `order`, at unit norm, in place."""
     k, n = D.shape
-    every = np.arange(k)
-    optimum = np.empty(n)
-    for j in order:
+    _update_all(D, S, T, order, positive, center, np.arange(k), np.empty(n))
+
+
+@jit_leaf
+def _update_all(D, S, T, order, positive, center, every, optimum):
+    """Do the work of `update_all`; the last two arguments are all atoms, and work space."""
+    k, n = D.shape
+    for turn in range(len(order)):
+        j = order[turn]
         if S[j, j] <= 0.0:
             continue
         for c in range(n):
@@ -253,7 +260,7 @@ def sweep(
         R[~observed] = 0.0
         ridges = ridges or Ridges(0.0, np.zeros(len(D)), np.zeros(D.shape[1]))
     elif positive or not exact:
-        power_steps(R, D, A.data, users, order, positive, center)
+        power_steps(R, D, A.data, users, order, positive, center, np.empty(D.shape[1]))
         return
     d: Array | None
 
@@ -291,17 +298,18 @@ def sweep(
         A.data[entries_of_j] = new_g
 
 
-@jit
-def power_steps(R, D, values, users, order, positive, center):
+@jit_leaf
+def power_steps(R, D, values, users, order, positive, center, d):
     """Sweep by steps of the power method without a mask, see `sweep`, in place.
 
-    R is the residual of all signals, and `values` are their coefficients. It is compiled so that
+    R is the residual of all signals, `values` are their coefficients, and d is work space. It is
+    compiled so that
     rows of the residual are read and written in place, instead of copied six times.
     """
     start, rows, entries = users
     n = D.shape[1]
-    d = np.empty(n)
-    for j in order:
+    for turn in range(len(order)):
+        j = order[turn]
         # 1. compute the new direction E'g = R'g + |g|^2 d
         old = D[j]
         for c in range(n):
