@@ -6,7 +6,7 @@ compete, and the refit drops answers that fall behind.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     upper_count,
 )
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
 # Cost, packed components, memberships, number of rounds of the refit, and threshold.
@@ -120,8 +120,22 @@ def _rows_that_gain(words, covered, source, bonus, penalty, used):
     return n_used, ones, zeros
 
 
-@jit
-def greedy_basis(words, candidates, k, bonus, penalty):
+class Room(NamedTuple):
+    """Work space of `greedy_basis`, in which w candidates stand side by side."""
+
+    near: Array  # (n_words, w), candidates that share bits with a choice; at first all
+    old: Array  # (w,), counts of these candidates in a row, before a choice
+    new: Array  # (w,), and after it
+    totals: Array  # (w,), gains of all candidates
+    change: Array  # (w,)
+    index: Array  # (n_candidates,)
+    used: Array  # (n,), rows that use a choice
+    covered: Array  # (n, n_words)
+
+
+def greedy_basis(
+    words: Array, candidates: Array, k: int, bonus: float, penalty: float
+) -> tuple[float, Array, Array]:
     """Choose k times the candidate of largest gain.
 
     Covering a one gains `bonus`, covering a zero costs `penalty`, covered bits do not count, and
@@ -134,31 +148,43 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     among them in the upper half. Both measures together are four times as fast.
     """
     (n, n_words) = words.shape
-    n_candidates = len(candidates)
-    width = _padded(n_candidates)
+    width = -(-len(candidates) // 8) * 8
+    near = np.zeros((n_words, width), dtype=np.uint64)
+    old, new = np.empty((2, width), dtype=np.int64)
+    totals, change = np.zeros((2, width))
+    index = np.empty(len(candidates), dtype=np.int64)
+    used = np.empty(n, dtype=np.int64)
+    room = Room(near, old, new, totals, change, index, used, np.zeros_like(words))
+
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
-    covered = np.zeros_like(words)
+    cost = _greedy_basis(words, candidates, bonus, penalty, room, U, Z)
+    return cost, U, Z
 
-    # candidates that share bits with a choice; at first all candidates
-    near = np.zeros((n_words, width), dtype=np.uint64)
+
+@jit_leaf
+def _largest(totals, n):
+    """Return the index of the largest of the first n numbers, the first of equal ones."""
+    best = 0
+    for c in range(1, n):
+        if totals[c] > totals[best]:
+            best = c
+    return best
+
+
+@jit_leaf
+def _greedy_basis(words, candidates, bonus, penalty, room, U, Z):
+    """Write the components and memberships of `greedy_basis`, and return the cost."""
+    n_words = words.shape[1]
+    n_candidates = len(candidates)
+    near, old, new, totals, change, index, used, covered = room
     _transpose(candidates, near)
-
-    # allocate counts of the near candidates in a row, before and after a choice
-    old = np.empty(width, dtype=np.int64)
-    new = np.empty(width, dtype=np.int64)
-
-    totals = np.zeros(width)
     missed = _total_gains(words, near, bonus, penalty, totals, old, new)
-    totals = totals[:n_candidates]
     extra = 0
-    index = np.empty(n_candidates, dtype=np.int64)
-    used = np.empty(n, dtype=np.int64)
-    change = np.empty(width)
 
     # 1. choose the candidate of largest gain
-    for step in range(k if n_candidates > 0 else 0):
-        best = totals.argmax()
+    for step in range(len(U) if n_candidates > 0 else 0):
+        best = _largest(totals, n_candidates)
         if totals[best] <= 0:
             break
 
@@ -170,15 +196,16 @@ def greedy_basis(words, candidates, k, bonus, penalty):
 
         # 3. assign it to the rows that gain from it
         n_used, ones, zeros = _rows_that_gain(words, covered, source, bonus, penalty, used)
-        for i in used[:n_used]:
-            Z[i, step] = True
+        for u in range(n_used):
+            Z[used[u], step] = True
         missed -= ones
         extra += zeros
         if n_used == 0:  # the total was a rounding error
             break
 
         # 4. update the gains of these candidates by the change in these rows
-        for i in used[:n_used]:
+        for u in range(n_used):
+            i = used[u]
             for c in range(width):
                 old[c] = new[c] = 0
             for w in range(n_words):
@@ -204,7 +231,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
             totals[index[c]] += change[c]
         for w in range(n_words):
             U[step, w] = source[w]
-    return bonus * missed + penalty * extra, U, Z
+    return bonus * missed + penalty * extra
 
 
 def greedy_searches(

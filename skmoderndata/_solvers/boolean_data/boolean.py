@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
-from skmoderndata._solvers.common.jit import jit
-from skmoderndata._solvers.common.quantities import FLOAT_BYTES, WORD_BITS
+from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.quantities import WORD_BITS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
@@ -37,7 +36,7 @@ def unpack_rows(words: Array, p: int) -> Array:
     return bits[:, :p].astype(bool)
 
 
-@jit
+@jit_leaf
 def popcount(x: Any) -> Any:
     """Count the ones of a 64-bit word."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -48,13 +47,13 @@ def popcount(x: Any) -> Any:
     return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@jit
+@jit_leaf
 def upper_count(counts: Any) -> Any:
     """Return the count in the upper half of an integer."""
     return counts >> HALF_BITS
 
 
-@jit
+@jit_leaf
 def lower_count(counts: Any) -> Any:
     """Return the count in the lower half of an integer."""
     return counts & ((1 << HALF_BITS) - 1)
@@ -168,7 +167,8 @@ def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     extra = 0
     union = np.zeros(rows.shape[1], dtype=np.uint64)
     for i in range(rows.shape[0]):
-        union[:] = 0
+        for w in range(rows.shape[1]):
+            union[w] = 0
         for k in range(Z.shape[1]):
             if Z[i, k]:
                 for w in range(rows.shape[1]):
@@ -229,20 +229,31 @@ def nearest_by_word(
     return index, cost
 
 
-@jit
 def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: float) -> None:
     """Add the best components one by one and drop superfluous ones until the cost is constant."""
+    union, union_of_others = np.empty((2, words.shape[1]), dtype=np.uint64)
+    _improve_cover(rows, words, Z, bonus, penalty, union, union_of_others)
+
+
+@jit_leaf
+def _unite(words, chosen, left_out, union):
+    """Write the union of the chosen components, except one; an index beyond all excludes none."""
+    for w in range(len(union)):
+        union[w] = 0
+    for k in range(len(chosen)):
+        if chosen[k] and k != left_out:
+            for w in range(len(union)):
+                union[w] |= words[k, w]
+
+
+@jit_leaf
+def _improve_cover(rows, words, Z, bonus, penalty, union, union_of_others):
+    """Do the work of `improve_cover`; the last two arguments are work space."""
     k_max, n_words = words.shape
-    union = np.zeros(n_words, dtype=np.uint64)
-    union_of_others = np.zeros(n_words, dtype=np.uint64)
 
     for i in range(rows.shape[0]):
         # form the union of the components that the row has
-        union[:] = 0
-        for k in range(k_max):
-            if Z[i, k]:
-                for w in range(n_words):
-                    union[w] |= words[k, w]
+        _unite(words, Z[i], k_max, union)
 
         # the limit is never reached unless rounding errors cause a cycle
         for _ in range(8 * k_max + 8):
@@ -273,11 +284,7 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                 if not Z[i, k]:
                     continue
                 # find the bits that only this component covers
-                union_of_others[:] = 0
-                for j in range(k_max):
-                    if Z[i, j] and j != k:
-                        for w in range(n_words):
-                            union_of_others[w] |= words[j, w]
+                _unite(words, Z[i], k, union_of_others)
 
                 covered = np.int64(0)
                 size = np.int64(0)
@@ -399,7 +406,7 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
         yield distinct_rows(pack_rows(fractions >= tau - ACCUMULATED_ROUNDING))[0]
 
 
-@jit
+@jit_leaf
 def cover_gain(count: Any, bonus: float, penalty: float) -> Any:
     """Return the gain of a row, from counts of free bits (lower half) and ones (upper half)."""
     return max((bonus + penalty) * upper_count(count) - penalty * lower_count(count), 0.0)
