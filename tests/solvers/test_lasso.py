@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from skmoderndata._solvers.codes import bounded_lasso
+from skmoderndata._solvers.codes import bounded_lasso, lasso
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
+from skmoderndata._solvers.codes.gram_rows import no_rows
 from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
 from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
@@ -336,3 +337,18 @@ def test_degenerate_dictionaries(method, positive, seed):
                         assert (
                             oracle.lasso_gap(x, a, D, alpha, positive=positive) <= 1e-6 + 1e-12
                         )
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("method", METHODS)
+def test_signals_are_started_again_if_their_rows_do_not_fit(method, seed, monkeypatch):
+    X, D = problem(seed)
+    atoms = prepare_atoms(D, gram=False)
+    alpha = shares(X, D, 0.02)
+    code = partial(lasso_codes, X, atoms, alpha=alpha, method=method, memory=1000.0)
+    expected = code()
+
+    monkeypatch.setattr(lasso, "no_rows", lambda k: no_rows(k, 1))
+    codes = code()
+    for name in ("indptr", "indices", "values", "n_iter"):
+        assert_array_equal(getattr(codes, name), getattr(expected, name))

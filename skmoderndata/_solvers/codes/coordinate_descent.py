@@ -5,38 +5,58 @@ from the signs reached so far (`lasso`).
 """
 
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import correlations, observed_entries, write_code
+from skmoderndata._solvers.codes.lasso_signal import (
+    correlations,
+    mask_row,
+    write_code,
+)
 from skmoderndata._solvers.codes.products import ZERO
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit_leaf
 
 # Number of sweeps over the active atoms after which it pays to solve their equations instead.
 SWEEPS_BEFORE_SOLVING = 30
 
 
-@jit
-def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, thorough):
-    """Start from the code of each signal in `codes` and replace it; return G."""
-    for i in range(signals.X.shape[0]):
-        steps[i], G = coordinate_descent(signals, i, active, scratch, G, codes[i], thorough)
+@jit_leaf
+def code_by_coordinate_descent(first, signals, active, scratch, G, codes, R, steps, thorough):
+    """Start from the code of each signal from `first` on, and replace it.
+
+    Returns the number of signals, or that of the signal for which G has not enough rows.
+    """
+    m = signals.X.shape[0]
+    k = codes.shape[1]
+    start = scratch.v
+    for i in range(first, m):
+        observed = signals.observed[mask_row(signals, i)]
+        code = codes[i]
+        for j in range(k):
+            start[j] = code[j]
+        n_sweeps = coordinate_descent(signals, i, observed, active, scratch, G, code, thorough)
+        if n_sweeps < 0:
+            for j in range(k):
+                code[j] = start[j]
+            return i
+
+        steps[i] = n_sweeps
         t = ZERO
         index = active.chosen
         a = active.a
-        for j in range(codes.shape[1]):
-            if codes[i, j] != 0.0:
+        for j in range(k):
+            if code[j] != 0.0:
                 index[t] = j
-                a[t] = codes[i, j]
+                a[t] = code[j]
                 t += 1
-        write_code(signals, i, observed_entries(signals, i), active, t, codes[i], R[i])
-    return G
+        write_code(signals, i, observed, active, t, code, R[i])
+    return m
 
 
-@jit
-def coordinate_descent(signals, i, active, scratch, G, code, thorough):
-    """Descend from `code` in place until it moves little; return the number of sweeps, and G.
+@jit_leaf
+def coordinate_descent(signals, i, observed, active, scratch, G, code, thorough):
+    """Descend from `code` in place until it moves little.
 
     Unless `thorough`, it also ends after `SWEEPS_BEFORE_SOLVING` sweeps over the active atoms.
+    Returns the number of sweeps, -1 if G is full.
     """
-    observed = observed_entries(signals, i)
     row_of = signals.row_of
     c = scratch.c
     index = active.chosen
@@ -49,8 +69,10 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
         if signals.positive:
             code[j] = max(code[j], 0.0)
         if code[j] != 0.0:
-            if row_of[j] < 0:
-                G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
+            if not ask_row(
+                j, signals.columns, observed, signals.scale, G, row_of, scratch.room
+            ):
+                return -1
             index[t] = j
             gram_rows[t] = row_of[j]
             a[t] = code[j]
@@ -63,7 +85,9 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     on_active = 0
     for sweep in range(1, signals.max_iter + 1):
         # make one sweep, then compute the objective, which needs no residual
-        moved, G = _sweep(signals, i, observed, index, t, c, G, code, every)
+        moved = _sweep(signals, i, observed, index, t, scratch, G, code, every)
+        if moved < 0.0:
+            return -1
         objective = 0.5 * signals.sizes[i]
         t = ZERO
         for j in range(code.shape[0]):
@@ -81,21 +105,22 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
         settled = little and every
         better_solved = on_active > SWEEPS_BEFORE_SOLVING and not thorough
         if settled or better_solved:
-            return sweep, G
+            return sweep
         every = little
-    return signals.max_iter, G
+    return signals.max_iter
 
 
-@jit
-def _sweep(signals, i, observed, index, t, c, G, code, every):
+@jit_leaf
+def _sweep(signals, i, observed, index, t, scratch, G, code, every):
     """Minimise over each coefficient, of all atoms or of the active ones, with the rest fixed.
 
-    Returns the largest squared change of the fit, and G.
+    Returns the largest squared change of the fit, -1 if G is full.
     """
     shared = signals.observed.shape[0] == 1
     norms_sq = signals.norms_sq[0 if shared else i]
     row_of = signals.row_of
     lam = signals.alpha[i]
+    c = scratch.c
     k = c.shape[0]
     moved = 0.0
 
@@ -122,10 +147,10 @@ def _sweep(signals, i, observed, index, t, c, G, code, every):
         step = new - old
         moved = max(moved, step * step * norm_sq)
         code[j] = new
-        if row_of[j] < 0:
-            G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
+        if not ask_row(j, signals.columns, observed, signals.scale, G, row_of, scratch.room):
+            return -1.0
         g = G[row_of[j]]
         for q in range(k):
             c[q] -= step * g[q]
 
-    return moved, G
+    return moved

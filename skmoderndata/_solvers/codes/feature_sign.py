@@ -13,15 +13,16 @@ import numpy as np
 
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
+    allow_all,
     correlations,
     enter,
     leave,
-    observed_entries,
+    mask_row,
     solve_signs,
     write_code,
 )
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import FALSE, jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import ROUNDING
 
@@ -30,47 +31,56 @@ from skmoderndata._solvers.common.tolerances import ROUNDING
 EXCESS_RELATIVE = 1e-10
 
 
-@jit
-def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
-    """Write the code, the residual and the number of steps of each signal; return G.
+@jit_leaf
+def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
+    """Write the code, the residual and the number of steps of each signal from `first` on.
 
-    `codes` holds the start of each signal. `solved` is True if the coefficients have the assumed
+    Returns the number of signals, or that of the signal for which G has not enough rows. `codes`
+    holds the start of each signal. `solved` is True if the coefficients have the assumed
     signs and solve the equations of the active atoms; `entered` is the atom that became active
     last.
     """
     theta = active.theta
     z = active.z
-    c, _, score, banned, _ = scratch
+    c = scratch.c
+    score = scratch.score
+    banned = scratch.banned
     row_of = signals.row_of
     positive = signals.positive
+    m = signals.X.shape[0]
     k = c.shape[0]
-    bits = score.view(np.int64)
     low = low_bits(k)
 
-    for i in range(signals.X.shape[0]):
-        observed = observed_entries(signals, i)
+    for i in range(first, m):
+        observed = signals.observed[mask_row(signals, i)]
         b = signals.B[i]
         lam = signals.alpha[i]
 
         enough = _entering_level(b, lam)
-        t, G = _start(signals, observed, active, codes[i], G)
+        t = _start(signals, observed, active, scratch, codes[i], G)
+        if t < 0:
+            return i
+        n_steps = 0
         solved = t == 0
-        some_banned = False
+        some_banned = FALSE
 
         for _ in range(100 * (k + 1)):
-            steps[i] += 1
+            n_steps += 1
             entered = ZERO - 1
 
             # 1. if the signs are right, admit the atom with the largest correlation
             if solved:
                 correlations(b, active, G, t, c)
                 _scores(c, positive, banned, some_banned, active.chosen, t, score)
-                new = largest_entry(bits, k, low)
+                new = largest_entry(scratch.bits, k, low)
                 if abs(score[new]) <= enough:
                     break
 
-                if row_of[new] < 0:
-                    G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
+                if not ask_row(
+                    new, signals.columns, observed, signals.scale, G, row_of, scratch.room
+                ):
+                    allow_all(banned)
+                    return i
                 before = t
                 sign = 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[row_of[new]], row_of[new], new, sign)
@@ -99,12 +109,13 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 solved = t == 0
 
             if some_banned:
-                _allow_all(banned)
+                allow_all(banned)
                 some_banned = False
 
-        _allow_all(banned)
+        allow_all(banned)
+        steps[i] += n_steps
         write_code(signals, i, observed, active, t, codes[i], R[i])
-    return G
+    return m
 
 
 @jit_leaf
@@ -116,20 +127,23 @@ def _entering_level(b, lam):
     return lam * (1 + EXCESS_RELATIVE) + 8 * EPS * top
 
 
-@jit
-def _start(signals, observed, active, code, G):
-    """Activate the independent atoms of a code; return their number, and G."""
+@jit_leaf
+def _start(signals, observed, active, scratch, code, G):
+    """Activate the independent atoms of a code; return their number, -1 if G is full."""
     row_of = signals.row_of
     t = ZERO
     for j in range(code.shape[0]):
         if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
-            G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
+            if not ask_row(
+                j, signals.columns, observed, signals.scale, G, row_of, scratch.room
+            ):
+                return ZERO - 1
             before = t
             t = enter(active, t, G[row_of[j]], row_of[j], j)
             if t > before:
                 active.a[before] = code[j]
                 active.theta[before] = 1.0 if code[j] > 0.0 else -1.0
-    return t, G
+    return t
 
 
 @jit_leaf
@@ -142,12 +156,6 @@ def _scores(c, positive, banned, some_banned, index, t, score):
             score[j] = 0.0 if banned[j] else score[j]
     for s in range(t):
         score[index[s]] = 0.0
-
-
-@jit_leaf
-def _allow_all(banned):
-    for j in range(banned.shape[0]):
-        banned[j] = False
 
 
 @jit_leaf

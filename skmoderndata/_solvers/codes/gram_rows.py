@@ -8,7 +8,7 @@ for a dictionary whose full Gram matrix does not fit in memory.
 import numpy as np
 
 from skmoderndata._solvers.codes.products import ZERO, add_rows
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -25,37 +25,39 @@ def all_rows(gram: Array) -> tuple[Array, Array]:
     return np.require(gram, requirements=["C", "W"]), np.arange(len(gram) + 1)
 
 
-@jit
-def ask_row(j, columns, observed, scale, G, row_of):
-    """Ensure that ``G[row_of[j]]`` is row j of the Gram matrix; return G, enlarged if necessary.
+def enlarged(G: Array) -> Array:
+    """Double the number of rows, up to all atoms."""
+    n_rows, k = G.shape
+    larger = np.empty((min(k, 2 * n_rows), k))
+    larger[:n_rows] = G
+    return larger
+
+
+@jit_leaf
+def ask_row(j, columns, observed, scale, G, row_of, room):
+    """Ensure that ``G[row_of[j]]`` is row j of the Gram matrix; return False if G is full.
 
     The row is computed from the transposed dictionary `columns` (n, k) and the weights `observed`
     (n,) of the entries of the signal (0 if missing), times ``scale[j] * scale[i]``. With the
     reciprocal norms of masked atoms as `scale`, these have unit norm; 0 bars an atom. `row_of`
     (k + 1,) holds the index of each atom's row, -1 if it is not computed, and in its last entry
-    the number of rows. Call as ``G = ask_row(j, columns, observed, scale, G, row_of)``.
+    the number of rows. `room` is work space: n numbers and n integers.
     """
     if row_of[j] >= 0:
-        return G
-    n, k = columns.shape
+        return True
+    k = row_of.shape[0] - 1
     t = row_of[k]
-
-    # double the number of rows, up to all atoms
     if t == G.shape[0]:
-        larger = np.empty((min(k, 2 * t), k))
-        for s in range(t):
-            for i in range(k):
-                larger[s, i] = G[s, i]
-        G = larger
+        return False
+
     # compute the inner products over the observed entries
     g = G[t]
     for i in range(k):
         g[i] = 0.0
     if scale[j] != 0.0:
-        weights = np.empty(n)
-        entries = np.empty(n, np.int64)
+        weights, entries = room
         count = ZERO
-        for p in range(n):
+        for p in range(columns.shape[0]):
             c = observed[p] * columns[p, j]
             if c != 0.0:
                 weights[count] = c
@@ -68,7 +70,7 @@ def ask_row(j, columns, observed, scale, G, row_of):
 
     row_of[j] = t
     row_of[k] = t + 1
-    return G
+    return True
 
 
 @jit_leaf

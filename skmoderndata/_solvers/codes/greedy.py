@@ -42,8 +42,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.codes.supports import BARRED
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES, aligned_empty
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import CANCELS, RANK_TOL
 from skmoderndata._solvers.common.typing import Array
@@ -68,6 +68,15 @@ class Signals(NamedTuple):
     mask_changed: Array
     rows: Array
     columns: Array
+
+
+class Work(NamedTuple):
+    """Work space of `_omp` in few arrays, because each one costs a microsecond in a call."""
+
+    vectors: Array  # rows for k atoms: alpha, score, outside, then U
+    bits: Array  # the same memory, as integers
+    rows: Array  # rows for `cap` numbers or n entries: h, a, r, weights, then L
+    numbers: Array  # rows of integers for atoms or entries: banned, entries
 
 
 class Pairs(NamedTuple):
@@ -133,8 +142,7 @@ def orthogonal_matching_pursuit(
             gram = atoms_used.rows @ atoms_used.rows.T
 
         # compute Gram rows on demand and cache as many as fit in memory
-        n_kept = max(ROWS_PER_CODE, cap, TEMPORARY_BYTES // (8 * k))
-        max_rows = n_kept if gram is None else k
+        n_kept = max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
         rows = np.ascontiguousarray(atoms_used.rows)
         columns = np.ascontiguousarray(atoms_used.rows.T)
         bounds = tol_sq[which]
@@ -142,6 +150,8 @@ def orthogonal_matching_pursuit(
         size = max(16, min(BLOCK_SIGNALS, fitting))
         observed = np.ones((size, n))
         scale = np.ones((size, k))
+
+        spaces: list[Work] = []  # one for each thread
 
         def work(block: slice) -> SparseCodes:
             x = np.array(signals[block], dtype=np.float64, order="C")
@@ -163,9 +173,14 @@ def orthogonal_matching_pursuit(
             if mask is not None:
                 inputs = _masked(inputs, mask[block])
 
-            G, row_of = no_rows(k) if gram is None else all_rows(gram)
+            G, row_of = no_rows(k, n_kept) if gram is None else all_rows(gram)
             codes = _empty_output(m, cap)
-            _omp(inputs, codes, G, row_of, max_rows, n_nonzero, optimised)
+            try:
+                space = spaces.pop()
+            except IndexError:
+                space = _work_space(cap, k, n)
+            _omp(inputs, codes, space, G, row_of, n_nonzero, optimised)
+            spaces.append(space)
 
             used = np.arange(cap) < codes.counts[:, None]
             chosen = codes.chosen[used]
@@ -199,6 +214,13 @@ def _empty_output(m: int, cap: int) -> Pairs:
     return Pairs(chosen, values, counts, residual_sq, stop, steps)
 
 
+def _work_space(cap: int, k: int, n: int) -> Work:
+    """Allocate work space for codes with at most `cap` of k atoms with n entries."""
+    vectors = aligned_empty(3 + cap, -(-k // 8) * 8)
+    rows = np.empty((4 + cap, max(cap, n)))
+    return Work(vectors, vectors.view(np.int64), rows, np.empty((2, max(k, n)), np.int64))
+
+
 def _masked(signals: Signals, mask: Array) -> Signals:
     """Return signals that have a mask each."""
     observed = mask.astype(np.float64)
@@ -211,27 +233,33 @@ def _masked(signals: Signals, mask: Array) -> Signals:
     return signals._replace(n_observed=mask.sum(axis=1), mask_changed=mask_changed)
 
 
-@jit
-def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
-    """Run orthogonal matching pursuit with a progressive Cholesky factorisation."""
+@jit_leaf
+def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
+    """Run orthogonal matching pursuit with a progressive Cholesky factorisation.
+
+    G keeps rows of the Gram matrix for later steps and signals; a full G is emptied.
+    """
     (m, k) = signals.b.shape
     n = signals.x.shape[1]
     cap = codes.chosen.shape[1]
     low = low_bits(k)
-    U = np.empty((cap, k))
-    L = np.empty((cap, cap))
-    h = np.empty(cap)
-    a = np.empty(cap)
-    r = np.empty(n)
-    alpha = np.empty(k)
-    score = np.empty(k)
-    outside = np.empty(k)  # squared distances of the atoms from the span of the chosen ones
-    alpha_bits = alpha.view(np.int64)
-    score_bits = score.view(np.int64)
-    banned = np.empty(k, np.int64)
+
+    alpha = work.vectors[0]  # correlations of the atoms with the residual
+    alpha_bits = work.bits[0]
+    score = work.vectors[1]
+    score_bits = work.bits[1]
+    # squared distances of the atoms from the span of the chosen ones
+    outside = work.vectors[2]
+    U = work.vectors[3:]
+    h = work.rows[0]
+    a = work.rows[1]
+    r = work.rows[2, :n]
+    L = work.rows[4:]
+    banned = work.numbers[0]
+    room = work.rows[3], work.numbers[1]
 
     for i in range(m):
-        if signals.mask_changed[i] or row_of[k] > max_rows:
+        if signals.mask_changed[i]:
             forget_rows(row_of)
         rank_limit = min(cap, signals.n_observed[i])
         observed = signals.observed[i]
@@ -244,7 +272,7 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
         rho = size
         floor = 10 * EPS * np.sqrt(size)
         t = ZERO
-        n_banned = 0
+        n_banned = ZERO
         steps = 0
 
         best_t = ZERO
@@ -279,8 +307,9 @@ def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
             steps += 1
 
             # 3. extend the factor; bar an atom in the span of the chosen ones
-            if row_of[new] < 0:
-                G = ask_row(new, signals.columns, observed, scale, G, row_of)
+            if not ask_row(new, signals.columns, observed, scale, G, row_of, room):
+                forget_rows(row_of)
+                ask_row(new, signals.columns, observed, scale, G, row_of, room)
             g = G[row_of[new]]
             u = U[t]
             pivot = g[new]

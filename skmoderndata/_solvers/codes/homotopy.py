@@ -15,8 +15,9 @@ import numpy as np
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
+    allow_all,
     leave,
-    observed_entries,
+    mask_row,
     solve_signs,
     write_code,
 )
@@ -29,7 +30,7 @@ from skmoderndata._solvers.codes.products import (
     low_bits,
     residual_sq,
 )
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import CANCELS, ROUNDING
 
@@ -37,27 +38,32 @@ from skmoderndata._solvers.common.tolerances import CANCELS, ROUNDING
 FLOOR = 1e-8
 
 
-@jit
-def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
-    """Write the code, the residual and the number of steps of each signal; return G.
+@jit_leaf
+def code_by_homotopy(first, signals, active, scratch, G, codes, R, steps):
+    """Write the code, the residual and the number of steps of each signal from `first` on.
 
     If there is a bound, `alpha` receives the penalty that meets it. Initial codes are not used.
+    Returns the number of signals, or that of the signal for which G has not enough rows.
     """
-    for i in range(signals.X.shape[0]):
-        t, steps[i], G = homotopy(signals, i, active, scratch, G)
-        write_code(signals, i, observed_entries(signals, i), active, t, codes[i], R[i])
-    return G
+    m = signals.X.shape[0]
+    for i in range(first, m):
+        observed = signals.observed[mask_row(signals, i)]
+        t, n_steps = homotopy(signals, i, observed, active, scratch, G)
+        if t < 0:
+            return i
+        steps[i] = n_steps
+        write_code(signals, i, observed, active, t, codes[i], R[i])
+    return m
 
 
-@jit
-def homotopy(signals, i, active, scratch, G):
+@jit_leaf
+def homotopy(signals, i, observed, active, scratch, G):
     """Follow the minimiser of signal i from the largest penalty down to `alpha`.
 
     With a `bound` (at least 0) on the squared residual, stop as soon as it is met: on a segment,
-    ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the number of
-    events, and G; `alpha` receives the penalty at the end.
+    ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, -1 if G is full,
+    and the number of events; `alpha` receives the penalty at the end.
     """
-    observed = observed_entries(signals, i)
     row_of = signals.row_of
     positive = signals.positive
     x = signals.X[i]
@@ -66,10 +72,9 @@ def homotopy(signals, i, active, scratch, G):
     lam = signals.alpha[i]
     bound = signals.bound[i]
     index, gram_rows, a, theta, z, L = active
-    c, v, score, banned, r = scratch
+    c, v, score, bits, banned, r, _ = scratch
     norms_sq = signals.norms_sq[0 if signals.observed.shape[0] == 1 else i]
     k = c.shape[0]
-    bits = score.view(np.int64)
     low = low_bits(k)
 
     # start with the atom of largest correlation, at the smallest penalty with a zero code
@@ -82,7 +87,7 @@ def homotopy(signals, i, active, scratch, G):
         lam = max(lam, FLOOR * level)
     if level <= lam or size <= bound:
         signals.alpha[i] = max(level, lam)
-        return ZERO, ZERO + 1, G
+        return ZERO, ZERO + 1
     t = ZERO
     last = ZERO - 1
     leaving = ZERO - 1
@@ -98,8 +103,11 @@ def homotopy(signals, i, active, scratch, G):
         # 1. extend the factor by the entering atom; bar it if it lies in the span of the active
         # atoms
         if leaving < 0:
-            if row_of[new] < 0:
-                G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
+            if not ask_row(
+                new, signals.columns, observed, signals.scale, G, row_of, scratch.room
+            ):
+                allow_all(banned)
+                return ZERO - 1, events
             if append_atom(L, t, G[row_of[new]], index, new) > 0.0:
                 index[t] = new
                 gram_rows[t] = row_of[new]
@@ -173,9 +181,10 @@ def homotopy(signals, i, active, scratch, G):
             last = index[leaving]
             t = leave(active, t, leaving)
             if some_banned:
-                banned[:] = some_banned = False
+                allow_all(banned)
+                some_banned = False
 
-    banned[:] = False
+    allow_all(banned)
 
     # solve the final equations afresh
     for _ in range(6):
@@ -199,7 +208,7 @@ def homotopy(signals, i, active, scratch, G):
         level = np.sqrt(goal)
 
     signals.alpha[i] = level
-    return t, events, G
+    return t, events
 
 
 @jit_leaf

@@ -14,7 +14,7 @@ from scipy import sparse
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
-from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
+from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, enlarged, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, work_space
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -39,11 +39,11 @@ from skmoderndata._solvers.common.typing import Array
 Start = Array | sparse.csr_array | None
 
 
-def _descend(*args: Any) -> Any:
+def _descend(*args: Any) -> int:
     return code_by_coordinate_descent(*args, False)
 
 
-def _descend_thoroughly(*args: Any) -> Any:
+def _descend_thoroughly(*args: Any) -> int:
     return code_by_coordinate_descent(*args, True)
 
 
@@ -240,7 +240,11 @@ def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> 
     R = np.empty_like(signals.X)
     steps = np.zeros(len(a), np.int32)
     active, scratch = work_space(signals)
-    route(signals, active, scratch, G, a, R, steps)
+    # enlarge G if a signal needs more rows
+    done = route(0, signals, active, scratch, G, a, R, steps)
+    while done < len(a):
+        G = enlarged(G)
+        done = route(done, signals, active, scratch, G, a, R, steps)
 
     # compute the certificates of all codes at once
     x = signals.X

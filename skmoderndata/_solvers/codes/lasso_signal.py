@@ -2,8 +2,8 @@
 
 ``min over a  1/2 |x - a D|^2 + lam sum_j |a_j|``, optionally with ``a >= 0``. Everything follows
 from ``b = D x``, the Gram matrix G, and the correlations ``c = b - G a`` of the residual. Rows of
-G are computed when an atom first needs them (`gram_rows`); G is passed on as a value, because it
-may have to grow.
+G are computed when an atom first needs them (`gram_rows`). If G is full, a route returns; the
+caller enlarges G, and the route starts the signal again.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
 from skmoderndata._solvers.codes.products import add_rows
-from skmoderndata._solvers.common.jit import jit, jit_leaf
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -58,8 +58,10 @@ class Scratch(NamedTuple):
     c: Array  # correlations of the residual
     v: Array
     score: Array
+    bits: Array  # the bits of `score`, as integers
     banned: Array  # False before and after each signal
     r: Array
+    room: tuple[Array, Array]  # see `ask_row`
 
 
 def work_space(signals: Signals) -> tuple[Active, Scratch]:
@@ -72,12 +74,14 @@ def work_space(signals: Signals) -> tuple[Active, Scratch]:
     L = np.empty((cap, cap))
     banned = np.zeros(k, np.bool_)
     active = Active(chosen, gram_rows, a, theta, z, L)
-    return active, Scratch(c, v, score, banned, np.empty(n))
+    bits = score.view(np.int64)
+    room = np.empty(n), np.empty(n, np.int64)
+    return active, Scratch(c, v, score, bits, banned, np.empty(n), room)
 
 
-@jit
-def observed_entries(signals, i):
-    """Return the row of `observed` for signal i; discard rows of G if the mask has changed."""
+@jit_leaf
+def mask_row(signals, i):
+    """Return which row of `observed` signal i has; discard rows of G if the mask has changed."""
     observed = signals.observed
     row_of = signals.row_of
     shared = observed.shape[0] == 1
@@ -86,7 +90,14 @@ def observed_entries(signals, i):
         same_mask = shared or same_entries(observed[i], observed[i - 1])
         if n_rows > signals.max_rows or not same_mask:
             forget_rows(row_of)
-    return observed[0 if shared else i]
+    return 0 if shared else i
+
+
+@jit_leaf
+def allow_all(banned):
+    """Let all atoms enter."""
+    for j in range(banned.shape[0]):
+        banned[j] = False
 
 
 @jit_leaf
