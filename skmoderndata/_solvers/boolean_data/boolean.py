@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.jit import jit, jit_leaf
-from skmoderndata._solvers.common.quantities import WORD_BITS
+from skmoderndata._solvers.common.quantities import FLOAT_BYTES, WORD_BITS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 

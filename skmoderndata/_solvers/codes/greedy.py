@@ -142,7 +142,7 @@ def orthogonal_matching_pursuit(
             gram = atoms_used.rows @ atoms_used.rows.T
 
         # compute Gram rows on demand and cache as many as fit in memory
-        n_kept = max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
+        n_kept = max(ROWS_PER_CODE, cap, TEMPORARY_BYTES // (8 * k))
         rows = np.ascontiguousarray(atoms_used.rows)
         columns = np.ascontiguousarray(atoms_used.rows.T)
         bounds = tol_sq[which]

@@ -14,7 +14,7 @@ from scipy import sparse
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
-from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, enlarged, no_rows
+from skmoderndata._solvers.codes.gram_rows import all_rows, enlarged, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, work_space
 from skmoderndata._solvers.codes.signal_blocks import (

@@ -83,7 +83,7 @@ def check_array_namespace(X, fitted, owner):
 
 def working_memory() -> int:
     """Return scikit-learn's `working_memory` in bytes."""
-    return int(sklearn.get_config()["working_memory"] * 2**20)
+    return int(sklearn.get_config()["working_memory"] * MEBIBYTE)
 
 
 def aligned_empty(n: int, k: int) -> Any:
