@@ -211,9 +211,8 @@ def check_magnitude(
 
 
 def _check_fourth_powers(peak: float, single: bool, where: str) -> None:
-    smallest, largest = (1 / LARGEST_SINGLE, LARGEST_SINGLE)
-    if not single:
-        smallest, largest = SMALLEST**0.5, LARGEST**0.5
+    smallest = 1 / LARGEST_SINGLE if single else SMALLEST**0.5
+    largest = LARGEST_SINGLE if single else LARGEST**0.5
     if peak > 0 and not smallest <= peak <= largest:
         raise ValueError(
             f"{where} with entries of up to {peak:.1e}; the largest magnitude must be between "
