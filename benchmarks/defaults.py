@@ -161,7 +161,7 @@ def measure(cls):
     scores[np.isnan(scores).any(axis=2)] = np.nan  # compare only on tables that both accept
     loss = np.nan_to_num((scores[..., 1] - scores[..., 0]).mean(axis=0))
     worst = tables[int(loss.argmax())].name if loss.max() > MARGIN else ""
-    means = np.nanmean(scores, axis=1)  # (raw or standardised, ours or scikit-learn)
+    means = np.nanmean(scores, axis=1)  # shape: (raw or standardised, ours or scikit-learn's)
     return cls.__name__, type(closest_to(cls)).__name__, *means[0], *means[1], worst
 
 

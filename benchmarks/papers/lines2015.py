@@ -64,7 +64,7 @@ def values(quick):
         if data is None:
             continue
 
-        # both distances
+        # compare both distances
         for metric, error in zip(("msm", "twe"), printed, strict=True):
             ours, best = learned_error(metric, *data)
             learned = ", ".join(

@@ -84,7 +84,7 @@ def run_case(
         if sizes and label not in sizes:
             continue
 
-        # the same data for all contenders
+        # draw the same data for all contenders
         rng = np.random.default_rng(seed)
         data = case.work(size, rng)
         table = {}

@@ -21,7 +21,7 @@ def test_files_of_a_new_method(checkout):
     pytest.importorskip("ruff")
     assert new_method.main(["METHOD=BooleanKMeans", "MODULE=cluster"]) == 0
 
-    # write five tests that evidence names
+    # the generated file has five tests to fill in, which evidence names
     test_file = checkout / "tests" / "cluster" / "test_boolean_k_means.py"
     source = test_file.read_text()
     assert rules.too_little_evidence(source) == []

@@ -26,7 +26,7 @@ def _close():
 def two_views(seed, n=200):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(n, 2)) * (2, 1)
-    # equal and opposite: which column has the largest weight, and so the sign, changes
+    # the columns are equal and opposite, so the largest weight, and with it the sign, changes
     X = common @ [[1, -1, 0, 0], [0, 0, 1, 0]] + 0.5 * rng.normal(size=(n, 4))
     Y = common @ [[1, 0, 0], [0, 1, 0]] + 0.5 * rng.normal(size=(n, 3))
     return X, Y
@@ -59,7 +59,7 @@ def test_intervals_are_quantiles_of_samples_matched_by_hand(seed):
     for one in seeds:
         rows = np.random.RandomState(one).randint(200, size=200)
         T = cca.fit(X[rows], Y[rows]).transform(X)
-        # two clear pairs: order stays, signs by the scores
+        # the two pairs are clearly separated: their order stays, and the scores fix the signs
         signs = np.sign((T * scores).sum(axis=0))
         values.append(
             [[np.corrcoef(x, t)[0, 1] for t in (T[rows] * signs).T] for x in X[rows].T]

@@ -78,7 +78,7 @@ def test_lanczos_iterations_match_eigendecompositions(seed, rule, kernel, monkey
     assert full.n_iter_ == 1
     assert_allclose(fast.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
     for one, two in zip(fast.transform(X, Y), full.transform(X, Y), strict=True):
-        # where two correlations are near each other, vectors are less certain than values
+        # if two correlations are close, the vectors are less accurate than the values
         assert_allclose(np.abs(one), np.abs(two), atol=1e-5)
 
 
@@ -199,7 +199,7 @@ def test_missing_views_match_projections(seed):
     counts = sum(np.isin(np.arange(60), index) for index in rows)
     Z = model.consensus_
     assert_allclose(Z.T @ (counts[:, None] * Z) / counts.sum(), np.eye(3), atol=1e-8)
-    for j in range(3):  # the same sign as the scores
+    for j in range(3):  # weights and scores have the same sign
         assert np.nanmean(scores[0][:, j] * Z[:, j]) > 0
     assert np.isfinite(model.score(views))
 
@@ -263,7 +263,7 @@ def test_no_relation_scores_zero(seed):
     X, Y, _ = circle(600, seed)
     Y = np.random.default_rng(seed).permutation(Y)
     model = KernelCCA(1, alpha=0.01).fit(X[:300], Y[:300])
-    assert model.correlations_[0] > 0.3  # what training alone would promise
+    assert model.correlations_[0] > 0.3  # the training scores promise this correlation
     assert abs(model.score(X[300:], Y[300:])) < 3.5 / np.sqrt(300)
 
 
@@ -298,7 +298,7 @@ def test_low_rank_generalises_like_exact(seed):
 @pytest.mark.recovery
 def test_blocks_in_a_pipeline(seed):
     X, Y, _ = circle(200, seed)
-    labels = (Y[:, 0] > 0).astype(int)  # labels of the common part of the views
+    labels = (Y[:, 0] > 0).astype(int)  # the labels follow the common part of the views
     model = make_pipeline(KernelCCA(2, view_slices=[(0, 2), (2, None)]), LogisticRegression())
     assert model.fit(np.hstack([X, Y]), labels).score(np.hstack([X, Y]), labels) > 0.8
     assert model[0].transform(np.hstack([X, Y])).shape == (200, 4)
@@ -318,7 +318,7 @@ def test_order_of_views_and_rows_rotation_and_shift(seed, n):
     order = rng.permutation(n)
     Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     for views in ((Y, X), (X[order], Y[order]), (X, Y @ Q), (X + 1e6, Y - 1e5)):
-        # a shift of 1e6 costs six digits of the differences between samples
+        # a shift of 1e6 loses six digits of the differences between samples
         assert_allclose(
             KernelCCA(**setting).fit(*views).regularized_correlations_, expected, rtol=1e-7
         )
@@ -623,7 +623,7 @@ def test_top_level_name():
         {"n_components": 1, "alpha": 0.3},
     ],
 )
-@pytest.mark.parametrize("n", [50, 500])  # by eigenvectors, and by Lanczos iterations
+@pytest.mark.parametrize("n", [50, 500])  # solve by eigenvectors, and by Lanczos iterations
 def test_weights_count_copies(settings, n, seed):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(n, 2))
@@ -636,7 +636,8 @@ def test_weights_count_copies(settings, n, seed):
     assert_allclose(model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-8)
     assert_allclose(model.correlations_, twin.correlations_, rtol=1e-6)
     for A, B in zip(model.transform(X, Y), twin.transform(X, Y), strict=True):
-        assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rounding over the gap of values
+        # the tolerance is rounding over the gap of the values
+        assert_allclose(A, B, atol=1e-5 * np.abs(B).max())
     assert model.score(X, Y, sample_weight=times) == pytest.approx(
         twin.score(Xs, Ys), abs=1e-6
     )
@@ -658,7 +659,8 @@ def test_weights_with_precomputed_kernels_of_three_views(criterion, seed):
     twin = model.fit(copies)
     assert_allclose(values, twin.regularized_correlations_, rtol=1e-8)
     for A, B in zip(scores, twin.transform([K[:, index] for K in kernels]), strict=True):
-        assert_allclose(A, B, atol=1e-6 * np.abs(B).max())  # rounding over the gap of values
+        # the tolerance is rounding over the gap of the values
+        assert_allclose(A, B, atol=1e-6 * np.abs(B).max())
 
 
 @pytest.mark.oracle
@@ -720,7 +722,7 @@ def test_few_pairs_are_exact_up_to_three_thousand_samples():
     assert KernelCCA().fit(X[few], Y[few]).solver_ == "exact"
     assert KernelCCA().fit(X, Y).solver_ == "low_rank"
 
-    # decompositions of the matrices are left to smaller tables
+    # only smaller tables are solved by decompositions of the matrices
     assert KernelCCA().fit([X[few], Y[few], Z[few]]).solver_ == "low_rank"
     for settings in (
         {"criterion": "gcca"},
@@ -735,7 +737,7 @@ def test_few_pairs_are_exact_up_to_three_thousand_samples():
 
 @pytest.mark.recovery
 def test_correlations_do_not_jump_at_the_exact_limit():
-    # signals that a low rank holds: both routes agree on either side
+    # a low rank contains these signals, so both solvers agree on either side of the limit
     X, Y, _ = circle(1200, 0)
     exact = KernelCCA().fit(X, Y)
     low = KernelCCA(solver="low_rank").fit(X, Y)

@@ -28,7 +28,7 @@ def test_linear_kernel_is_pls_regression(seed, k, targets):
     Y = Y[:, 0] if targets == 1 else Y
     model = KernelPLSRegression(k, kernel="linear").fit(X, Y)
     linear = PLSRegression(k, scale=False)
-    linear.algorithm = "svd"  # the power method ends 1e-7 away where two directions are near
+    linear.algorithm = "svd"  # the power method stops 1e-7 away if two directions are close
     linear.fit(X, Y)
     new = data(seed + 1)[0]
     assert_allclose(model.predict(new), linear.predict(new), rtol=1e-8, atol=1e-8)
@@ -66,12 +66,12 @@ def test_scores_are_orthogonal_and_reproduced(seed):
     assert_allclose(T.T @ T, np.eye(model.n_components_), atol=1e-10)
     assert model.orthogonality_ < 1e-10
     assert_allclose(model.transform(X), model.x_scores_, atol=1e-6)
-    # the regression on the scores is least squares
+    # the regression on the scores is a least-squares fit
     residual = Y - model.predict(X)
     assert np.abs(T.T @ residual).max() < 1e-6
 
 
-# the last components find nothing but rounding, which is said
+# the last components find only rounding errors, and `fit` warns
 @pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.certificate
 def test_more_components_fit_better_until_all_is_interpolated(seed):
@@ -83,7 +83,7 @@ def test_more_components_fit_better_until_all_is_interpolated(seed):
     assert (np.diff(errors[:-2]) < 0).all()
     assert (
         max(errors[-2:]) < 1e-8 * errors[0]
-    )  # the last components may find nothing but rounding
+    )  # the last components may find only rounding errors
 
 
 @pytest.mark.filterwarnings("ignore:n_components=60")

@@ -57,7 +57,7 @@ def test_matches_a_pipeline_of_kernel_pca(seed):
 def test_number_of_components_matches_brute_force_leave_one_out(seed, kernel, shape, weighted):
     """Least squares on the components, with each sample and its copies left out in turn."""
     X, Y = data(seed, *shape)
-    # a copy
+    # this row is a copy
     X[3] = X[7]
     Y[3] = Y[7]
     n = len(X)
@@ -104,7 +104,7 @@ def test_default_finds_few_factors_behind_many_columns(seed):
 def test_a_component_of_one_sample_is_not_chosen():
     X = np.zeros((30, 3))
     X[:, 0] = np.random.default_rng(0).normal(size=30)
-    X[4, 1] = 0.5  # the only sample with this feature
+    X[4, 1] = 0.5  # no other sample has this feature
     y = X[:, 0] + 5 * X[:, 1]
     model = PrincipalComponentsRegression().fit(X, y)
     assert model.n_components_ == 1
@@ -257,7 +257,7 @@ def test_large_sparse_table_and_too_little_weight():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.n_components_ == 2
-    assert peak < 2000 * 100_000 * 8 / 10  # a filled table takes 1.6 GB
+    assert peak < 2000 * 100_000 * 8 / 10  # a dense table takes 1.6 GB
     with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
         model.fit(X[:5], y[:5], sample_weight=[0, 1, 0, 0, 0])
 
@@ -281,7 +281,7 @@ def test_low_rank_is_the_dual_solution_at_full_rank(seed):
     new = data(seed + 1)[0]
     assert low.solver_ == "low_rank"
     assert_allclose(low.predict(new), dual.predict(new), rtol=1e-6, atol=1e-8)
-    # signs follow the largest dual coefficient, and these differ in spans that differ by rounding
+    # signs follow the largest dual coefficient, which differs in spans that differ by rounding
     assert_allclose(np.abs(low.transform(new)), np.abs(dual.transform(new)), atol=1e-6)
     ratios = dual.explained_variance_ratio_
     assert_allclose(low.explained_variance_ratio_, ratios, rtol=1e-8)

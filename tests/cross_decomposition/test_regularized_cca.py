@@ -177,7 +177,7 @@ def test_correlations_and_weights_match_their_names(seed, alpha, scale, weighted
         plain = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(Z.T for Z in scores), strict=True)]
         assert_allclose(model.correlations_, plain, rtol=1e-9)
 
-    # weights that are orthonormal in the regularised covariance, and in the units of X
+    # weights are orthonormal in the regularised covariance, in the units of X
     C = np.cov(X.T, Y.T, aweights=w, ddof=0)
     units = np.sqrt(np.diag(C)) if scale else np.ones(9)
     for view, W, columns, mean in zip(
@@ -248,7 +248,8 @@ def test_numbers_in_a_table_are_a_second_view():
     X, _ = two_views(0)
     classes = np.arange(80) % 3
     assert RegularizedCCA(1).fit(X, classes.reshape(-1, 1)).n_components_ == 1
-    assert RegularizedCCA(1).fit(X, np.arange(80)).n_components_ == 1  # numbers do not repeat
+    # the numbers do not repeat
+    assert RegularizedCCA(1).fit(X, np.arange(80)).n_components_ == 1
     assert RegularizedCCA(1).fit(X, X[:, 0]).n_components_ == 1
 
 
@@ -296,7 +297,7 @@ def test_chosen_alpha_is_as_good_as_the_best_of_a_grid(name):
         ])  # fmt: skip
 
     best = max(held_out(alpha) for alpha in (0, 1e-5, 1e-3, 0.01, 0.1, 0.3, 0.9))
-    tolerance = 0.1 if name == "linnerud" else 0.02  # four rows in a fold
+    tolerance = 0.1 if name == "linnerud" else 0.02  # linnerud has only four rows per fold
     assert held_out("auto") >= best - tolerance
 
 
@@ -324,7 +325,7 @@ def test_chosen_alpha_of_awkward_views():
     Y = rng.normal(size=(6, 3))
     assert RegularizedCCA(1).fit(X, Y).alpha_.shape == (2,)
     few = np.zeros((6, 2))
-    few[0] = 1  # constant without its first row
+    few[0] = 1  # the column is constant without its first row
     assert np.isfinite(RegularizedCCA(1).fit(few, Y).alpha_).all()
     assert RegularizedCCA(1, alpha=[0.1, 0.2]).fit(X, Y).alpha_.tolist() == [0.1, 0.2]
 
@@ -355,7 +356,7 @@ def test_predict_of_sparse_views_of_columns_and_of_a_single_column(seed):
     expected = RegularizedCCA(2, alpha=0.1).fit(X, Y).predict(X)
     tables = sparse.csr_array(X), sparse.csr_array(Y)
     of_sparse = RegularizedCCA(2, alpha=0.1).fit(*tables).predict(tables[0])
-    assert_allclose(of_sparse, expected, atol=1e-6)  # covariances in place of singular vectors
+    assert_allclose(of_sparse, expected, atol=1e-6)  # covariances replace singular vectors
     both = np.hstack([X, Y])
     side_by_side = RegularizedCCA(2, alpha=0.1, view_slices=[(0, 5), (5, 9)]).fit(both)
     assert_allclose(side_by_side.predict(both), expected)
@@ -374,6 +375,6 @@ def test_predict_explains_new_samples():
     predicted = RegularizedCCA(2).fit(X[:200], Y[:200]).predict(X[200:])
     score = r2_score(Y[200:], predicted)
     assert score > 0.5
-    # the reference uses the scores of Y for X, as if they correlated perfectly
+    # the reference uses the scores of X for Y, as if they correlated perfectly
     plain = CCA(2, max_iter=5000).fit(X[:200], Y[:200]).predict(X[200:])
     assert score >= r2_score(Y[200:], plain)

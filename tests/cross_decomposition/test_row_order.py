@@ -9,7 +9,7 @@ from scipy import sparse
 
 import skmoderndata as sk
 
-# The last column of the views has a far smaller scale, by design
+# The last column of the views has a far smaller scale by design.
 pytestmark = pytest.mark.filterwarnings("ignore:.* depends on the scales of the columns")
 
 
@@ -20,7 +20,7 @@ def views(seed):
     X = common @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(200, 12))
     Y = common @ rng.normal(size=(3, 9)) + 0.5 * rng.normal(size=(200, 9))
     X *= np.logspace(0, -2, 12)
-    # single precision holds these exactly
+    # single precision represents these numbers exactly
     return X.astype(np.float32).astype(float), Y.astype(np.float32).astype(float)
 
 
@@ -50,7 +50,7 @@ def test_two_views_do_not_depend_on_order_and_storage(cls, kernel, solver, seed)
         (np.asfortranarray(X), np.asfortranarray(Y)),
         (X.astype(np.float32), Y.astype(np.float32)),
     ):
-        # equal up to the sign, which the largest training score determines
+        # results are equal up to the sign, which the largest training score determines
         found = scores(A, B)
         signs = np.sign((found * expected).sum(axis=0))
         assert_allclose(signs * found, expected, atol=1e-6 * size)

@@ -23,7 +23,7 @@ def test_noise_is_the_requested_mixture(seed):
         X, clean, _, _ = make_boolean_sources(
             700, 60, noise=noise, noise_rate=rate, random_state=seed
         )
-        # five standard errors of a share of at least 10000 bits
+        # allow five standard errors of a fraction of at least 10000 bits
         assert_allclose(X[clean].mean(), 1 - noise + noise * rate, atol=0.025)
         assert_allclose(X[~clean].mean(), noise * rate, atol=0.025)
 
@@ -55,7 +55,7 @@ def test_many_sources_are_drawn_uniformly(seed):
     Z = make_boolean_sources(3000, 60, 30, max_assignments=3, random_state=seed)[3]
     share = np.bincount(Z.sum(axis=1), minlength=4) / 3000
     assert_allclose(share, np.array([0, 30, 435, 4060]) / 4525, atol=0.03)
-    assert_allclose(Z.mean(axis=0), Z.mean(), atol=0.04)  # five standard errors
+    assert_allclose(Z.mean(axis=0), Z.mean(), atol=0.04)  # allow five standard errors
 
 
 @pytest.mark.invariance

@@ -16,13 +16,14 @@ def test_rows_follow_the_equations(seed):
     angle = 0.4 - 6 / (1 + abs(z[:-1]) ** 2)
     assert_allclose(z[1:], 1 + 0.9 * z[:-1] * np.exp(1j * angle), rtol=1e-12)
 
-    # central differences of a flow
+    # compute central differences of the flow
     h = 1e-3
     X = make_chaotic_series("lorenz", 200, step=h, random_state=seed)
     x, y, z = X[1:-1].T
     slope = np.column_stack([16 * (y - x), x * (45.92 - z) - y, x * y - 4 * z])
     error = (X[2:] - X[:-2]) / (2 * h) - slope
-    assert abs(error).max() < 1e-2 * abs(slope).max()  # the differences are of second order
+    # the error of the differences is of second order
+    assert abs(error).max() < 1e-2 * abs(slope).max()
 
 
 @pytest.mark.invariance
@@ -31,7 +32,8 @@ def test_seeds_and_noise():
     assert_array_equal(make_chaotic_series("lorenz", 300, random_state=3), X)
     assert X.shape == (300, 3)
     noisy = make_chaotic_series("lorenz", 300, noise=0.1, random_state=3)
-    assert_allclose((noisy - X).std(axis=0), 0.1 * X.std(axis=0), rtol=0.2)  # 300 draws
+    # there are 300 draws
+    assert_allclose((noisy - X).std(axis=0), 0.1 * X.std(axis=0), rtol=0.2)
 
 
 @pytest.mark.edge

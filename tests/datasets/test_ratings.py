@@ -13,8 +13,8 @@ def test_truth_rank_noise_and_share(seed):
     truth = users @ items.T
     known = ~np.isnan(X)
     assert np.linalg.matrix_rank(truth) == 6
-    assert_allclose(known.mean(), 0.3, rtol=0.15)  # random activity of 400 users
-    # 5 standard errors of a standard deviation from about 9600 cells
+    assert_allclose(known.mean(), 0.3, rtol=0.15)  # the activity of 400 users is random
+    # allow 5 standard errors of a standard deviation from about 9600 cells
     assert_allclose(np.std((X - truth)[known]), 0.7, rtol=5 / np.sqrt(2 * known.sum()))
 
 

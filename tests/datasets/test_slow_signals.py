@@ -26,7 +26,7 @@ def test_logistic_map_obeys_its_recursion(seed):
     assert_allclose(x[1:], (3.6 + 0.13 * force[:-1]) * x[:-1] * (1 - x[:-1]), rtol=1e-13)
     assert (force.min(), force.max()) == (-1, 1)
     assert ((x > 0) & (x < 1)).all()
-    # the driving force is slow, the series is not
+    # the driving force is slow, but the series is not
     assert (np.diff(force) ** 2).mean() / force.var() < 1e-3
     assert (np.diff(x) ** 2).mean() / x.var() > 1
 
@@ -38,8 +38,9 @@ def test_sources_are_independent_and_ordered_by_slowness(seed):
     assert np.abs(sources).max() <= 1
     slowness = (np.diff(sources, axis=0) ** 2).mean(axis=0) / sources.var(axis=0)
     assert_allclose(np.sqrt(slowness[1] / slowness[0]), 2.5, rtol=0.25)
-    assert abs(np.corrcoef(sources.T)[0, 1]) < 0.25  # about 110 independent stretches
-    # the mixture loses nothing: angle and radius give the sources back
+    # the sources have about 110 independent stretches
+    assert abs(np.corrcoef(sources.T)[0, 1]) < 0.25
+    # the mixture loses no information: angle and radius determine the sources
     angle = 1.5 * np.pi * sources[:, 0]
     assert_allclose(np.hypot(*X.T), sources[:, 1] + 3 * sources[:, 0] + 6, rtol=1e-12)
     assert_allclose(np.exp(1j * np.arctan2(X[:, 1], X[:, 0])), np.exp(1j * angle), atol=1e-12)

@@ -14,7 +14,7 @@ def test_truth_separates_with_the_margin(seed):
     assert np.count_nonzero(coef) == 4
     distance = np.where(y == 1, 1, -1) * (X @ coef)
     assert distance.min() >= 0.3
-    # the nearest sample of each class is as near as the threshold between them allows
+    # the nearest samples of both classes are equally far from the hyperplane
     assert_allclose(distance[y == 1].min(), distance[y == 0].min())
 
 

@@ -21,7 +21,7 @@ def test_peptides():
     lengths = [len(x) for x in data.data]
     assert (min(lengths), max(lengths)) == (8, 56)
     assert list(data.target_names) == ["transmembrane", "antimicrobial"]
-    # transmembrane regions are hydrophobic, antimicrobial peptides charged
+    # transmembrane regions are hydrophobic, and antimicrobial peptides are charged
     charged = np.array([sum(c in "KR" for c in x) / len(x) for x in data.data])
     assert charged[data.target == 1].mean() > 2 * charged[data.target == 0].mean()
 
@@ -49,7 +49,7 @@ def test_pairs_and_notices(load):
     assert "notice" in notice
     assert "copyright" in notice.lower()
     X.clear()
-    assert len(load().data) == len(y)  # each call reads anew
+    assert len(load().data) == len(y)  # each call reads the file again
     with pytest.raises(ValueError, match="'return_X_y' parameter"):
         load(return_X_y="yes")
 

@@ -34,7 +34,7 @@ def test_sheet_holds_the_most_used_atoms_row_by_row():
     assert_array_equal(display.order_, [1, 3, 6, 5, 0, 2])
     assert display.ax_.get_title() == "6 of 7 atoms, most used first"
 
-    # three images of 3 x 4 pixels beside each other, with lines of one pixel around them
+    # three images of 3 x 4 pixels are side by side, with lines of one pixel around them
     sheet = np.asarray(display.image_.get_array().filled(np.nan))
     scaled = atoms / np.abs(atoms).max(axis=1, keepdims=True)
     assert sheet.shape == (2 * 4 + 1, 3 * 5 + 1)
@@ -56,7 +56,7 @@ def test_signals_are_stacked_with_largest_magnitude_one():
 
 @pytest.mark.recovery
 def test_features_of_a_table_are_the_largest_of_each_atom():
-    # each of four atoms has its own five words; of the others, a trace
+    # each of four atoms has five words of its own, and a trace of the other words
     atoms = np.full((4, 100), 0.01)
     homes = np.random.default_rng(0).permutation(100)[:20].reshape(4, 5)
     for j, home in enumerate(homes):
@@ -104,7 +104,8 @@ def test_an_atom_of_zeros_and_a_single_one():
     display = AtomsDisplay(
         atoms=np.full((1, 4), -1e-17) + np.eye(4)[:1], image_shape=(2, 2)
     ).plot()
-    assert display.image_.get_clim() == (0, 1)  # what rounding makes negative has no colour
+    # entries that are negative only by rounding have no colour
+    assert display.image_.get_clim() == (0, 1)
     display = AtomsDisplay(atoms=np.zeros((1, 4)), image_shape=(2, 2)).plot()
     assert_array_equal(display.image_.get_array()[1:3, 1:3], np.zeros((2, 2)))
     assert display.ax_.get_title() == "1 atom"

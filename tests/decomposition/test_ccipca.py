@@ -114,7 +114,7 @@ def test_all_components_refined_match_pca(seed):
 def test_fit_reaches_the_subspace_of_pca(seed):
     X = correlated(seed, n=500)
     exact = PCA(2).fit(X)
-    # the subspace has settled to tol = 3e-3 per pass; five times that is left
+    # the subspace has converged to tol = 3e-3 per pass; allow five times this distance
     model = CCIPCA(2, random_state=0).fit(X)
     assert largest_sine(model.components_, exact.components_) < 0.015
     ratio = exact.explained_variance_ratio_.sum()
@@ -184,9 +184,9 @@ def test_stream_finds_planted_directions(seed):
     scales = np.array([8.0, 5.0, 3.0])
     X = rng.normal(size=(n, 3)) * scales @ planted + rng.normal(size=(n, p))
     model = CCIPCA(3).partial_fit(X)
-    # theory: the sine for PCA is about sqrt(p / n) / 3 = 0.05 for the weakest direction
+    # in theory, the sine for PCA is about sqrt(p / n) / 3 = 0.05 for the weakest direction
     assert largest_sine(model.components_, planted) < 0.12
-    # amnesic weights use about 5 / 9 of the rows: standard error 3 %
+    # amnesic weights use about 5 / 9 of the rows, so the standard error is 3 %
     assert_allclose(model.explained_variance_, scales**2 + 1, rtol=0.15)
 
 
@@ -274,7 +274,7 @@ def test_shift_of_the_data(seed):
     X = correlated(seed)
     plain = CCIPCA(3).partial_fit(X)
     moved = CCIPCA(3).partial_fit(X + 1000)
-    # rounding of X + 1000 is 1e-13, and enters relative to the smallest variance
+    # rounding of X + 1000 is 1e-13, relative to the smallest variance
     assert_allclose(moved.transform(X + 1000), plain.transform(X), atol=1e-7)
 
 
@@ -387,7 +387,7 @@ def test_extreme_scales(seed, scale):
     for fit in ("fit", "partial_fit"):
         model = getattr(CCIPCA(2, random_state=0), fit)(X * scale)
         plain = getattr(CCIPCA(2, random_state=0), fit)(X)
-        # scaling by a power of ten rounds each entry; the stopping pass may amplify that
+        # scaling by a power of ten rounds each entry, and the stopping pass may amplify this
         assert_allclose(model.components_, plain.components_, atol=1e-6)
         assert_allclose(model.explained_variance_ratio_, plain.explained_variance_ratio_)
         assert_allclose(model.score(X * scale), plain.score(X), rtol=1e-6)
@@ -404,7 +404,7 @@ def test_float32(seed):
         assert model.components_.dtype == model.mean_.dtype == np.float32
         assert model.transform(X).dtype == np.float32
         assert model.inverse_transform(model.transform(X)).dtype == np.float32
-        # the state is float64 for both
+        # the state is in float64 for both
         assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-12)
         assert_allclose(model.transform(X), exact.transform(X), atol=1e-5)
 
@@ -435,7 +435,7 @@ def test_interrupted_partial_fit_leaves_no_trace(seed, monkeypatch):
 def test_more_components_than_features_warn(fit):
     X = correlated(0, n=20)
     model = CCIPCA(7, random_state=0)
-    for _ in range(2):  # a stream continues
+    for _ in range(2):  # continue the stream
         with pytest.warns(
             UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"
         ):

@@ -45,7 +45,8 @@ def test_objective_and_residual_from_the_definition(seed):
             np.linalg.norm(projected) <= 1.01 * result.residual * np.linalg.norm(size) + 1e-9
         )
     error = np.linalg.norm(X - model.inverse_transform(model.transform(X)))
-    assert_allclose(model.objective_, error**2 / 2, rtol=0.01)  # codes are exact afterwards
+    # the codes are exact at the end
+    assert_allclose(model.objective_, error**2 / 2, rtol=0.01)
 
 
 @pytest.mark.oracle
@@ -183,9 +184,10 @@ def test_repeated_entries_add_up(seed):
     for settings in ({}, {"kernel": "rbf"}):
         dense = ConvexNMF(3, random_state=0, **settings).fit(X)
         thin = ConvexNMF(3, random_state=0, **settings).fit(D)
-        assert_allclose(thin.objective_, dense.objective_, rtol=1e-4)  # clusters of either
+        # the initial clusters differ between the two
+        assert_allclose(thin.objective_, dense.objective_, rtol=1e-4)
         assert_allclose(thin.score(D), dense.score(X), rtol=1e-4)
-    assert D.nnz == 80 * 12  # the caller's matrix is left as it was
+    assert D.nnz == 80 * 12  # the caller's matrix is unchanged
     assert D.indices.dtype == np.int64
 
 
@@ -201,7 +203,7 @@ def test_rejects_invalid_kernels(seed):
             ValueError, match=r"kernel='precomputed'\) needs .*SpectrumCorrector"
         ):
             model.fit(wrong)
-    # nothing negative on the diagonal, but a direction of negative length
+    # the diagonal is not negative, but one direction has negative length
     direction = rng.uniform(0.5, 1, size=20)
     direction /= np.linalg.norm(direction)
     bent = np.eye(20) - 3 * np.outer(direction, direction)
@@ -226,7 +228,7 @@ def test_kernel_of_single_precision(size, seed):
     scaled = (size * X).astype(np.float32)
     model = ConvexNMF(3, kernel="rbf", random_state=0).fit(scaled)
     base = ConvexNMF(3, kernel="rbf", random_state=0).fit(X.astype(np.float32))
-    assert_allclose(model.weights_, base.weights_, atol=1e-3)  # 24 bits in the rows
+    assert_allclose(model.weights_, base.weights_, atol=1e-3)  # the rows have 24 bits
     assert_allclose(model.transform(scaled), base.transform(X.astype(np.float32)), atol=1e-3)
 
 

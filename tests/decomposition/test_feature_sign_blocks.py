@@ -53,7 +53,7 @@ def model(**parameters):
 def assert_same_model(one, other, rtol=1e-10):
     assert one.n_iter_ == other.n_iter_
     assert_allclose(one.objective_, other.objective_, rtol=rtol)
-    # each update of the atoms ends within 1e-10 of its optimum, by rounding a step later or not
+    # each update of the atoms ends within 1e-10 of its optimum; rounding may add a step
     assert_allclose(one.objective_history_, other.objective_history_, rtol=10 * rtol)
     assert_allclose(one.components_, other.components_, rtol=0, atol=1e-7)
     assert_array_equal(one.n_replaced_, other.n_replaced_)
@@ -121,7 +121,7 @@ def test_weights_and_gaps_are_cut_like_the_rows(entries, lengths):
 @pytest.mark.invariance
 @pytest.mark.parametrize("positive", [False, True])
 def test_idle_atoms_are_replaced_in_blocks_too(positive):
-    # most atoms point away from the signals, which are nearly alike
+    # most atoms point away from the signals, which are nearly equal
     rng = np.random.default_rng(0)
     X = np.repeat(np.eye(LENGTH)[:6], 20, axis=0) * rng.uniform(1, 3, size=(120, 1))
     X += 0.05 * rng.normal(size=X.shape)
@@ -201,7 +201,7 @@ def test_error_names_bad_row(value, as_sparse):
     if as_sparse:
         rows = rows.map_blocks(sparse.csr_array)
     elif np.isnan(value):
-        return  # a missing entry
+        return  # an entry is missing
     with pytest.raises(ValueError, match="infinity in row 90"):
         model().fit(rows)
 

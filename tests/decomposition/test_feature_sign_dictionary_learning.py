@@ -37,7 +37,7 @@ def planted(seed, n_signals=600, n=12, k=18, density=0.12, noise=0.0):
 def statistics(seed, n_signals=60, n=6, k=8, unused=False):
     """Signals, sparse codes, ``A' A`` and ``A' X``; some bounds of the atoms are slack."""
     X, _, A = planted(seed, n_signals, n, k, density=0.3, noise=0.3)
-    A = A * np.linspace(0.5, 3, k)  # large codes want short atoms
+    A = A * np.linspace(0.5, 3, k)  # large codes make the optimal atoms short
     if unused:
         A[:, 2] = 0
     return X, A, A.T @ A, A.T @ X
@@ -55,7 +55,7 @@ def test_atoms_match_a_conic_solver(unused, seed):
     assert update.converged
     assert_allclose(0.5 * np.sum((X - A @ update.atoms) ** 2), value, rtol=1e-7)
     used = np.diag(S) > 0
-    # the conic solver stops at about 1e-5 of the variables
+    # the conic solver is accurate to about 1e-5 of the variables
     assert_allclose(update.atoms[used], D[used], atol=2e-4)
     assert_allclose(update.multipliers[used], multipliers[used], atol=1e-3 * multipliers.max())
     assert_array_equal(update.atoms[~used], start[~used])
@@ -79,7 +79,7 @@ def test_non_negative_atoms_match_a_conic_solver(unused, seed):
     assert_allclose(reached, value, rtol=1e-7)
     assert_allclose(update.multipliers[used], multipliers[used], atol=1e-3 * np.diag(S).max())
     assert_array_equal(update.atoms[~used], start[~used])
-    # the gap bounds the distance from the optimum at any point
+    # at any point, the gap bounds the distance from the optimum
     early = update_positive_atoms(S, T, start, size=size, max_iter=1)
     ahead = 0.5 * np.sum((X - A @ early.atoms) ** 2) - value
     assert -1e-7 * size <= ahead <= early.gap + 1e-7 * size
@@ -98,7 +98,8 @@ def test_derivatives_of_the_dual_are_its_differences(seed):
         up = dual_point(S, T, lam + e)
         down = dual_point(S, T, lam - e)
         slope = (up.value - down.value) / (2 * step)
-        assert_allclose(point.gradient[j], slope, rtol=1e-5, atol=1e-7)  # differences
+        # the slope is computed by differences
+        assert_allclose(point.gradient[j], slope, rtol=1e-5, atol=1e-7)
         curve = (up.gradient - down.gradient) / (2 * step)
         scale = np.abs(point.hessian).max()
         assert_allclose(point.hessian[j], curve, rtol=1e-5, atol=1e-7 * scale)
@@ -122,7 +123,7 @@ def test_weak_and_strong_duality(seed):
         )
         assert best <= primal_value(S, T, D) + 1e-9 * size
     assert 0 <= update.gap <= 1e-9 * size
-    # complementary slackness: an atom inside the ball has no multiplier
+    # by complementary slackness, an atom inside the ball has no multiplier
     slack = 1 - np.linalg.norm(update.atoms, axis=1)
     assert (update.multipliers * slack <= 1e-6 * np.diag(S).max()).all()
 
@@ -130,8 +131,8 @@ def test_weak_and_strong_duality(seed):
 @pytest.mark.certificate
 def test_singular_statistics_have_an_optimum(seed):
     X, A, *_ = statistics(seed)
-    A[:, 1] = 2 * A[:, 0]  # two atoms always used together
-    A = A[:5]  # and fewer signals than atoms
+    A[:, 1] = 2 * A[:, 0]  # signals use two atoms only together
+    A = A[:5]  # there are fewer signals than atoms
     S = A.T @ A
     T = A.T @ X[:5]
     start = np.eye(*T.shape) + 0.1
@@ -146,7 +147,7 @@ def test_singular_statistics_have_an_optimum(seed):
 
 @pytest.mark.certificate
 def test_rounding_does_not_stall_newton_steps():
-    # the dual gains less than its last digit, while the gap is above a tolerance as small as this
+    # the dual gains less than its last digit, while the gap exceeds this small tolerance
     for draw in range(3):
         X, _, A = planted(draw, 1500, 16, 40, density=0.1, noise=0.1)
         S = A.T @ A
@@ -163,7 +164,8 @@ def test_rounding_does_not_stall_newton_steps():
 
 @pytest.mark.oracle
 def test_gap_of_the_atoms_has_correct_digits(seed):
-    # in extended precision the objective less the Lagrangian, which is flat at its minimum D
+    # compute the objective minus the Lagrangian, which is flat at its minimum D, in extended
+    # precision
     X, _, A = planted(seed, 300, 16, 40, density=0.1, noise=0.1)
     S = A.T @ A / np.sum(A**2)
     T = A.T @ X / np.sum(A**2)
@@ -286,7 +288,7 @@ def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
         transform_max_iter=10_000,
         tol=0,
     ).fit(X)
-    # both dictionaries with optimal codes, computed by the same solver
+    # compute optimal codes for both dictionaries by the same solver
     values = []
     for components in (model.components_, theirs.components_):
         assert (np.linalg.norm(components, axis=1) <= 1 + 1e-9).all()
@@ -294,7 +296,7 @@ def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
         A = to_dense(lasso_codes(X, atoms, alpha=np.full(400, 0.2)), 18)
         values.append(oracle.objective(X, components, A, 0.2))
 
-    assert values[0] <= values[1] * (1 + 2e-3)  # local optima differ a little
+    assert values[0] <= values[1] * (1 + 2e-3)  # local optima differ slightly
 
 
 @pytest.mark.recovery
@@ -364,7 +366,7 @@ def test_coders_threads_scale_and_dtype_agree(seed):
     ):
         assert_allclose(
             other.components_, model.components_, atol=1e-4
-        )  # codes to gaps of 1e-6
+        )  # codes have gaps of 1e-6
 
     threads = FeatureSignDictionaryLearning(**given, n_jobs=2).fit(X)
     assert_array_equal(threads.components_, model.components_)
@@ -378,7 +380,7 @@ def test_coders_threads_scale_and_dtype_agree(seed):
     )
     assert_allclose(
         single.objective_history_, model.objective_history_, rtol=1e-4
-    )  # single precision
+    )  # results are in single precision
 
 
 @pytest.mark.invariance
@@ -402,16 +404,17 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     given |= {"n_components": 14, "positive_dict": positive, "positive_code": positive}
 
     dense = FeatureSignDictionaryLearning(**given).fit(X)
-    # densified few rows at a time
+    # only a few rows are made dense at a time
     S = sparse.csr_array(X)
     with sklearn.config_context(working_memory=0.05):
         few = FeatureSignDictionaryLearning(**given).fit(S)
-        assert_allclose(few.transform(S), dense.transform(X), atol=1e-5)  # gaps of 1e-6
+        # codes have gaps of 1e-6
+        assert_allclose(few.transform(S), dense.transform(X), atol=1e-5)
     assert_allclose(few.components_, dense.components_, atol=1e-5)
     assert_allclose(few.objective_history_, dense.objective_history_, rtol=1e-9)
     assert_allclose(few.score(S), dense.score(X), rtol=1e-6)
 
-    # in batches
+    # compare streams of batches
     streams = [FeatureSignDictionaryLearning(**given) for _ in range(2)]
     for first in range(0, 400, 100):
         streams[0].partial_fit(X[first : first + 100])
@@ -440,7 +443,7 @@ def test_scale_of_values(seed):
     X, _, _ = planted(seed, 60)
     given = {"n_components": 5, "max_iter": 3, "tol": 0, "random_state": seed}
     model = FeatureSignDictionaryLearning(**given, alpha=0.2).fit(X)
-    for scale in (2.0**-290, 2.0**290):  # close to the limits of validation
+    for scale in (2.0**-290, 2.0**290):  # these scales are close to the limits of validation
         scaled = FeatureSignDictionaryLearning(**given, alpha=0.2 * scale).fit(scale * X)
         assert_allclose(scaled.components_, model.components_, atol=1e-6)
         assert_allclose(scaled.transform(scale * X), scale * model.transform(X), rtol=1e-5)
@@ -478,7 +481,7 @@ def test_edge_cases(seed):
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
     assert (zeros.transform(np.zeros((5, 4))) == 0).all()
     assert zeros.score(np.zeros((5, 4))) == 0
-    # a penalty above every signal: zero codes, the score of zero, an end
+    # a penalty above every signal gives zero codes, a score of zero, and ends at once
     none = FeatureSignDictionaryLearning(3, alpha=100.0, random_state=seed).fit(X)
     assert (none.transform(X) == 0).all()
     assert_allclose(none.score(X), -1)
@@ -545,7 +548,7 @@ def test_bad_input_is_rejected(seed, message, call):
 def test_unused_atoms_are_revived(seed):
     X, D, _ = planted(seed, 400, k=12, density=0.2)
     start = D.copy()
-    start[5:] = D[0]  # all the same
+    start[5:] = D[0]  # the remaining atoms are all equal
     model = FeatureSignDictionaryLearning(init=start, alpha=0.1, max_iter=60, tol=0).fit(X)
     assert model.n_replaced_[0] > 0
     assert (model.usage_ > 0).all()
@@ -555,7 +558,7 @@ def test_unused_atoms_are_revived(seed):
 @pytest.mark.edge
 def test_atoms_that_become_short_are_lengthened_and_their_codes_shortened(seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(6, 8))  # fewer signals than atoms: some bounds do not bind
+    X = rng.normal(size=(6, 8))  # with fewer signals than atoms, some bounds are inactive
     start = rng.normal(size=(24, 8))
     model = FeatureSignDictionaryLearning(
         init=start, alpha=0.02, max_iter=3, tol=0, store_codes=True
@@ -575,7 +578,7 @@ def test_repeated_entries_of_a_sparse_array_are_summed(seed):
     given = {"n_components": 5, "alpha": 0.2, "max_iter": 4, "tol": 0, "random_state": seed}
     model = FeatureSignDictionaryLearning(**given).fit(S)
     other = FeatureSignDictionaryLearning(**given).fit(repeated)
-    assert repeated.nnz == 2 * S.nnz  # as it was given
+    assert repeated.nnz == 2 * S.nnz  # the input is unchanged
     assert_allclose(other.objective_history_, model.objective_history_, rtol=1e-9)
     assert_allclose(other.score(repeated), model.score(S), rtol=1e-9)
 
@@ -613,7 +616,7 @@ def test_first_batch_without_rows_of_weight_zero(seed):
     model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
     expected = model.partial_fit(X[75:]).components_
     model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
-    # sums of 150 and of 75 rows round differently
+    # sums of 150 and of 75 rows are rounded differently
     assert_allclose(model.partial_fit(X, sample_weight=w).components_, expected, atol=1e-9)
 
 

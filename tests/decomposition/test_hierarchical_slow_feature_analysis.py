@@ -55,7 +55,7 @@ def explained_position(model, film, half):
 @pytest.mark.parametrize("sharing", [True, False])
 def test_network_of_whole_arrays(seed, sharing):
     X, ids = images(seed)
-    X[::100] *= 5  # some values reach the clipping
+    X[::100] *= 5  # some values reach the clipping bounds
     est = HierarchicalSlowFeatureAnalysis(
         image_shape=(4, 5, 2), layers=TWO_LAYERS, weight_sharing=sharing, batch_size=97
     ).fit(X, sequence_ids=ids)
@@ -65,7 +65,7 @@ def test_network_of_whole_arrays(seed, sharing):
     )
     Y, delta = oracle.train_and_apply(X.reshape(-1, 4, 5, 2), ids, full)
     reference = Y.reshape(len(X), -1)
-    # two generalised eigenproblems one on the other: rounding grows with close eigenvalues
+    # with two eigenproblems in sequence, rounding errors grow if eigenvalues are close
     assert_allclose(est.delta_values_, delta[0], rtol=1e-6)
     assert_allclose(up_to_sign(est.transform(X), reference), reference, rtol=1e-5, atol=1e-5)
 
@@ -168,7 +168,7 @@ def test_sharing_needs_fewer_rows(seed):
         est.fit(film.data[train], sequence_ids=film.sequence_ids[train])
         score[sharing] = est.score(film.data[test], sequence_ids=film.sequence_ids[test])
     assert score[True] > -0.3
-    assert score[False] < -0.6  # white noise has -2
+    assert score[False] < -0.6  # white noise has a score of -2
 
 
 @pytest.mark.recovery
@@ -225,7 +225,7 @@ def test_noise_enters_as_theory_says(seed):
     make = HierarchicalSlowFeatureAnalysis(5, degree=1, clip=None, random_state=seed)
     clean = clone(make).fit(X, sequence_ids=ids).delta_values_
     noisy = clone(make).set_params(noise_std=0.5).fit(X, sequence_ids=ids).delta_values_
-    # 4000 rows: the sample moments of the noise are off by a few per cent
+    # with 4000 rows, the sample moments of the noise are off by a few per cent
     assert_allclose(noisy, (clean + 2 * 0.25) / (1 + 0.25), rtol=0.1)
 
 
@@ -238,7 +238,7 @@ def test_order_and_names_of_sequences_do_not_matter(seed):
     names = np.array(["c", "a", "b"])[ids]
     other = clone(make).fit(X[order], sequence_ids=names[order]).transform(X)
     assert_allclose(other, Y, rtol=1e-6, atol=1e-6)
-    joined = clone(make).fit(X).transform(X)  # two steps more
+    joined = clone(make).fit(X).transform(X)  # the joined sequence has two more steps
     assert np.abs(joined - Y).max() > 1e-6
 
 
@@ -284,7 +284,7 @@ def test_float32_is_preserved(seed):
     Y = est.fit_transform(X, sequence_ids=film.sequence_ids)
     double = clone(est).fit(X.astype(float), sequence_ids=film.sequence_ids).transform(X)
     assert Y.dtype == np.float32
-    assert_allclose(Y, double, rtol=1e-4, atol=1e-5)  # computed in double precision
+    assert_allclose(Y, double, rtol=1e-4, atol=1e-5)  # the computation is in double precision
 
 
 @pytest.mark.edge
@@ -349,7 +349,7 @@ def test_constant_fields_have_no_features(seed, sharing):
     first = HierarchicalSlowFeatureAnalysis(
         3, image_shape=(4, 4), layers=layers[:1], weight_sharing=sharing
     ).fit(dark, sequence_ids=ids)
-    n_fields = 4 if sharing else 2  # columns of constant fields are left out
+    n_fields = 4 if sharing else 2  # columns of constant fields are omitted
     assert first.transform(dark).shape == (len(X), 3 * n_fields)
     assert len(first.delta_values_) == len(first.get_feature_names_out()) == 3 * n_fields
 

@@ -63,7 +63,7 @@ def test_no_subspace_has_a_smaller_residual(seed):
     rng = np.random.default_rng(seed)
     values, vectors = np.linalg.eigh(centred)
     Z = vectors * np.sqrt(np.maximum(values, 0))
-    for _ in range(20):  # other subspaces, near the best one and anywhere
+    for _ in range(20):  # compare other subspaces, near the best one and elsewhere
         near = np.linalg.qr(np.eye(60)[:, -4:] + 0.1 * rng.normal(size=(60, 4)))[0]
         left = ((Z - Z @ near @ near.T) ** 2).sum() / 60
         assert left >= model.mean_residual_
@@ -191,7 +191,8 @@ def test_weights_and_scale(seed, solver):
     given = KernelPCAOutlierDetector(3, kernel="precomputed", solver=solver).fit(
         1e5 * K, sample_weight=w
     )
-    assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)  # scale 1e5
+    # values are of order 1e5
+    assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)
 
 
 @pytest.mark.edge
@@ -263,9 +264,9 @@ def test_ball_and_slab_exclude_samples_beside_and_beyond(seed, solver):
     assert_array_equal(slab.predict([plate[0] / 2, beside, beyond]), [1, -1, 1])
     assert_array_equal(both.predict([plate[0] / 2, beside, beyond]), [1, -1, -1])
 
-    # the rate belongs to one detector, not to two
+    # the rate applies to the combination, not to each detector
     rate = (both.predict(plate[500:]) < 0).mean()
-    assert abs(rate - 0.1) < 0.05  # three standard errors of 500 and 500 rows
+    assert abs(rate - 0.1) < 0.05  # allow three standard errors of 500 and 500 rows
 
 
 @pytest.mark.oracle

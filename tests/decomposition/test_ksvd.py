@@ -130,14 +130,15 @@ def test_recovery_experiment_of_the_original_paper(seed):
         X, D, _ = planted(100 * seed + trial, snr=20)
         model = KSVD(50, n_nonzero_coefs=3, max_iter=80, random_state=trial).fit(X)
         found.append(recovered(D, model.components_))
-    assert np.mean(found) >= 0.97  # without splitting atoms about 0.95
+    assert np.mean(found) >= 0.97  # without splitting atoms, the fraction is about 0.95
 
 
 @pytest.mark.oracle
 def test_two_lines_are_the_best_of_all_pairs(seed):
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.normal(size=(6, 2)))[0].T
-    directions[1] = 0.6 * directions[0] + 0.8 * directions[1]  # not at right angles
+    # the two directions are not orthogonal
+    directions[1] = 0.6 * directions[0] + 0.8 * directions[1]
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     E = rng.normal(size=(80, 1)) * directions[rng.integers(2, size=80)]
     E += 0.01 * rng.normal(size=E.shape)
@@ -224,7 +225,7 @@ def test_ridges_match_plain_sums(seed):
     squares = (known * (dense @ D) ** 2).sum(axis=0) / known.sum(axis=0)
     assert_allclose(ridges.hidden, noise / (squares + noise), rtol=1e-12)
 
-    # without gaps the sums need no approximation of each signal
+    # without gaps, the sums need no approximation for each signal
     complete = ridges_from(None, D, A, 7.0)
     same = ridges_from(np.ones_like(known), D, A, 7.0)
     assert_allclose(complete.hidden, same.hidden, rtol=1e-10)
@@ -251,7 +252,7 @@ def test_larger_ridges_shrink_predictions(seed):
     assert (np.diff(errors) > 0).all()
     assert (np.diff(sizes) < 0).all()
 
-    # all atoms at once: the step is kept only if error and penalty together fall
+    # all atoms move at once, and the step is kept only if error and penalty together decrease
     before = squared_residuals(X, known, D, A).sum() + 0.1 * len(D)
     least_squares_atoms(X, known, D, A, ridge=0.1)
     assert squared_residuals(X, known, D, A).sum() < before
@@ -269,7 +270,7 @@ def test_unobserved_entries_do_not_balance_an_atom():
     X = A @ D + 0.05 * rng.normal(size=(60, 8))
     known = np.ones(X.shape, np.bool_)
     known[:, 0] = False
-    codes = sparse.csr_array(A)  # without the zeros of the constant atom
+    codes = sparse.csr_array(A)  # omit the zeros of the constant atom
     ridges = ridges_from(known, D, codes, 0.05**2 * known.sum())
     atoms = D.copy()
     users = np.array([0, 0, 60]), np.arange(60), np.arange(60)
@@ -316,7 +317,7 @@ def test_streams_replace_duplicate_and_unused_atoms(positive, seed):
     lines = rng.uniform(0.5, 1, size=(400, 1)) * D[rng.integers(12, size=400)]
     lines += 0.01 * rng.normal(size=lines.shape)
     start = D.copy()
-    start[1] = start[0] + 1e-3 * start[2]  # and none for the signals of the second
+    start[1] = start[0] + 1e-3 * start[2]  # no atom is left for the signals of the second
     given = {"positive": positive, "random_state": seed}
     model = KSVD(12, n_nonzero_coefs=1, **given).fit(lines)
     untouched = KSVD(12, n_nonzero_coefs=1, replace_until=0, **given).fit(lines)
@@ -330,7 +331,7 @@ def test_streams_replace_duplicate_and_unused_atoms(positive, seed):
 
     X = planted(seed, 400, n=12, k=20, s=2, positive=positive)[0]
     given["n_nonzero_coefs"] = 2
-    few = KSVD(20, **given).partial_fit(X[:3])  # 17 random directions
+    few = KSVD(20, **given).partial_fit(X[:3])  # 17 atoms are random directions
     for first in range(3, 23):
         few.partial_fit(X[first : first + 1])
     for first in range(23, 400, 29):
@@ -349,7 +350,7 @@ def test_cuts_of_the_first_signals_do_not_matter(seed):
         cut.partial_fit(X[first:last])
     assert_allclose(cut.components_, at_once.components_, atol=1e-10)
 
-    # the caller's batch is not kept
+    # the estimator must not keep the caller's batch
     batch = X[:5].copy()
     model = KSVD(10, n_nonzero_coefs=2, random_state=seed).partial_fit(batch)
     batch[:] = 0.0
@@ -371,7 +372,7 @@ def test_statistics_of_a_stream_belong_to_its_atoms(seed):
     grown = KSVD(**given).partial_fit(X[:100] * 2.0**-80)
     for first in range(100, 600, 100):
         part = X[first : first + 100]
-        grown.partial_fit(part * 2.0**80)  # the first batch is nothing beside it
+        grown.partial_fit(part * 2.0**80)  # the first batch is negligible in comparison
         small.partial_fit(part)
     assert np.isfinite(grown.components_).all()
     assert_allclose(np.linalg.norm(grown.components_, axis=1), 1)
@@ -497,13 +498,13 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
     X, D, codes = coded(seed, positive=positive)
     if constant:
         D[0] = 12**-0.5
-        if not positive:  # atoms to start from satisfy the constraints
+        if not positive:  # initial atoms satisfy the constraints
             D[1:] -= D[1:].mean(axis=1, keepdims=True)
             D /= np.linalg.norm(D, axis=1, keepdims=True)
 
     values = np.abs(codes.values) if positive else codes.values.copy()
     A = to_dense(codes._replace(values=values), len(D))
-    A[:, 5] = 0  # nobody uses it
+    A[:, 5] = 0  # no signal uses this atom
     values[codes.indices == 5] = 0
 
     atoms = D.copy()
@@ -520,7 +521,7 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
     problem.solve(solver="CLARABEL")
 
     new = to_dense(codes._replace(values=values), len(D))
-    # the interior point solver stops at about 1e-8
+    # the interior point solver is accurate to about 1e-8
     assert_allclose(np.sum((X - new @ atoms) ** 2), problem.value, rtol=1e-6)
     assert_allclose(np.linalg.norm(atoms, axis=1), 1, rtol=1e-12)
     assert_array_equal(atoms[5], D[5])
@@ -579,7 +580,7 @@ def test_the_constant_atom_stays_and_the_others_have_no_mean(update, hidden, see
     assert_array_equal(model.components_[0], np.full(16, 0.25))
     assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-12)
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
-    # the filled entries of "mod" and rounding of the masked codes leave little room
+    # filled entries of "mod" and rounding of masked codes allow only small increases
     assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
     replacing = KSVD(24, n_nonzero_coefs=4, update=update, dc_atom=True, random_state=seed)
     passes = replacing.fit(data).objective_history_
@@ -644,7 +645,7 @@ def test_batches_match_plain_loops(seed):
             X, found, code, old, 80, np.random.RandomState(seed), False, False
         )
 
-        # all codes that there were, with their signals and weights
+        # collect all codes, with their signals and weights
         rng = np.random.RandomState(seed)
         expected = D.copy()
         A = np.zeros((0, 20)) if old is None else to_dense(old, 20)
@@ -740,7 +741,8 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
     atoms = model.components_.astype(float)
     double = SparseCoder(atoms, transform_algorithm="omp", transform_n_nonzero_coefs=3)
     reached = np.linalg.norm(X - double.fit(X).transform(X.astype(float)) @ atoms, axis=1)
-    # below twice the margin for rounding, 2^-20 of the norm of a signal, no bound is promised
+    # no bound is promised below twice the margin for rounding, which is 2^-20 of the norm of a
+    # signal
     promised = reached > 2.0**-19 * np.linalg.norm(X, axis=1)
     assert promised.sum() >= 40
     for x, bound in zip(X[promised], reached[promised], strict=True):
@@ -752,7 +754,7 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
 @pytest.mark.edge
 def test_start_skips_duplicate_signals(seed):
     rng = np.random.default_rng(seed)
-    X = np.ones((400, 5))  # the signals looked at first hold few directions
+    X = np.ones((400, 5))  # the first signals contain few directions
     X[rng.choice(400, 6, replace=False)] = rng.normal(size=(6, 5))
     X[rng.choice(400, 50, replace=False)] *= -3
     X[rng.choice(400, 50, replace=False)] = 0
@@ -762,7 +764,7 @@ def test_start_skips_duplicate_signals(seed):
     start = KSVD(n_lines, max_iter=1)._start(X, np.random.RandomState(seed))
     cosines = np.abs(start @ start.T)
     assert (cosines[np.triu_indices(n_lines, 1)] < 1 - 1e-9).all()
-    assert_allclose(np.abs(start @ unit.T).max(axis=1), 1)  # all are signals
+    assert_allclose(np.abs(start @ unit.T).max(axis=1), 1)  # all initial atoms are signals
 
 
 @pytest.mark.edge
@@ -771,7 +773,7 @@ def test_edge_cases(seed):
     X = rng.normal(size=(10, 4))
     assert np.isfinite(
         KSVD(30, random_state=seed).fit(X).components_
-    ).all()  # more than signals
+    ).all()  # there are more atoms than signals
 
     zeros = KSVD(3, random_state=seed, max_iter=3).fit(np.zeros((5, 4)))
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)

@@ -85,7 +85,7 @@ def test_fit_reaches_the_last_components_of_pca(seed):
     X = correlated(seed)
     exact = PCA().fit(X)
     model = MCA(2, random_state=seed).fit(X)
-    # the subspace turns by less than tol = 0.01 per pass
+    # the subspace rotates by less than tol = 0.01 per pass
     assert largest_sine(model.components_, exact.components_[-2:]) < 0.05
     variances = exact.explained_variance_[-1:-3:-1] * (len(X) - 1) / len(X)
     assert_allclose(model.eigenvalues_.sum(), variances.sum(), rtol=0.03)
@@ -144,9 +144,9 @@ def test_stream_finds_planted_hyperplanes(seed):
     X = rng.normal(size=(10000, p))
     X = X - 0.95 * (X @ planted.T) @ planted
     model = MCA(2, learning_rate_hold=2000, random_state=seed).partial_fit(X)
-    # the noise of the rule at the last rate, 0.016, is of the order sqrt(0.016 p) * 0.05
+    # at the last rate, 0.016, the noise of the rule is of order sqrt(0.016 p) * 0.05
     assert largest_sine(model.components_, planted) < 0.05
-    # running means of squares with about 5000 effective rows
+    # the values are running means of squares over about 5000 effective rows
     assert_allclose(model.eigenvalues_, 0.05**2, rtol=0.5)
 
 
@@ -248,7 +248,7 @@ def test_rows_that_are_all_equal_keep_the_first_directions(value):
     X = np.full((30, 4), value)
     for fit in ("fit", "partial_fit"):
         model = getattr(MCA(2, random_state=0), fit)(X)
-        # fit rotates them among themselves
+        # `fit` rotates the components within their span
         assert largest_sine(model.components_, start(0, 2, 4)) < 1e-12
         assert_array_equal(model.eigenvalues_, 0)
         assert_array_equal(model.transform(X), 0)
@@ -339,7 +339,7 @@ def test_interrupted_partial_fit_leaves_no_trace(monkeypatch):
 def test_more_components_than_features_warn(fit):
     X = correlated(0)
     model = MCA(7, random_state=0)
-    for _ in range(2):  # a stream continues
+    for _ in range(2):  # continue the stream
         with pytest.warns(
             UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"
         ):

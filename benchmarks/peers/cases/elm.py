@@ -100,9 +100,9 @@ CASE = Case(
     title="Extreme learning machine",
     question="How much does it cost to choose the penalty of a network with random neurons?",
     remarks=(
-        "`ELMRegressor` and `RidgeCV` choose among 15 penalties. `RidgeCV` gets the precomputed "
-        "outputs of the same neurons. hpelm and pyoselm fit once, with one penalty or none, and "
-        "do not choose a penalty."
+        "`ELMRegressor` and `RidgeCV` choose among 15 penalties. `RidgeCV` is given the outputs "
+        "of the same neurons, computed beforehand. hpelm and pyoselm fit once, with one penalty "
+        "or none, and do not choose a penalty."
     ),
     ours="ELMRegressor",
     sizes={
