@@ -63,7 +63,7 @@ def test_frames_of_other_libraries(seed):
         ):
             assert_array_equal(found, x)
 
-    # series in the order of their first rows, times in order
+    # series keep the order of their first rows, and times are in order
     order = np.random.default_rng(seed).permutation(len(long))
     shuffled = long.iloc[order]
     names = shuffled.index.get_level_values(0).unique()

@@ -78,7 +78,7 @@ def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     fraction = -w[:negative].sum() / np.abs(w).sum()
     assert step.negative_fraction_ == pytest.approx(fraction, abs=1e-12)
 
-    # between new samples: the features that the correction stands for
+    # between new samples, compare with the features that the correction represents
     used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))

@@ -35,7 +35,8 @@ def lorenz(n_rows, dt):
     def flow(_, s):
         return [10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]]
 
-    times = 20 + dt * np.arange(n_rows)  # the first 20 units lead onto the attractor
+    # skip the first 20 units, which lead onto the attractor
+    times = 20 + dt * np.arange(n_rows)
     return solve_ivp(flow, (0, times[-1]), [1, 1, 20], t_eval=times, rtol=1e-8, atol=1e-8).y.T
 
 
@@ -359,7 +360,8 @@ def test_raises_on_invalid_parameters():
 def test_sequence_ids_reach_every_step_of_a_search(seed):
     """In a pipeline the ids are routed to fit, transform and score, and cut with the rows."""
     X, ids = sequences(np.random.default_rng(seed), n_sequences=6)
-    y = np.concatenate([[0.0], X[:-1, 0]])  # the previous row, or 0 for the first
+    # the target is the previous row, or 0 for the first
+    y = np.concatenate([[0.0], X[:-1, 0]])
     y[np.flatnonzero(np.diff(ids)) + 1] = X[np.flatnonzero(np.diff(ids)) + 1, 0]
     y[0] = X[0, 0]
     with sklearn.config_context(enable_metadata_routing=True):

@@ -94,7 +94,8 @@ def test_calibration_keeps_the_accuracy_and_gives_probabilities(machine, name):
     assert log_loss(y, calibrated) <= log_loss(y, logistic) + 0.1
 
 
-WORDS = np.array(["low", "mid", "high", "top"])  # high < low < mid < top in the alphabet
+# Ranks in their order; in the alphabet, high < low < mid < top.
+WORDS = np.array(["low", "mid", "high", "top"])
 
 
 @each_machine
@@ -123,10 +124,10 @@ def test_ordered_categories_are_respected(machine):
         model = machine.fit(X, labels)
         assert_array_equal(model.classes_, WORDS)
         assert_allclose(model.rank_score(X), expected, rtol=1e-12)
-    with pytest.warns(DataConversionWarning):  # scikit-learn warns on tables of one column
+    with pytest.warns(DataConversionWarning):  # scikit-learn warns about tables of one column
         model = machine.fit(X, pd.DataFrame({"rank": ordered}))
     assert_array_equal(model.classes_, WORDS)
-    # the parameter decides where both say something
+    # the parameter overrides an order that is given elsewhere
     model = type(machine)(**{**machine.get_params(), "classes": WORDS[::-1]}).fit(X, ordered)
     assert_array_equal(model.classes_, WORDS[::-1])
 
@@ -161,7 +162,7 @@ def test_wrappers_that_number_labels_need_integers(machine, name):
     wrapper = wrappers(machine)[name]
     assert wrapper.fit(X[:160], y[:160]).score(X[160:], y[160:]) >= alone - 0.1
 
-    # a voter with the order given refuses numbers, and says why it gets them
+    # a voter with a given order rejects numbers, and the message gives the reason
     given = type(machine)(**{**machine.get_params(), "classes": WORDS})
     with pytest.raises(ValueError, match=r"y holds 0, which is not in classes.*alphabetical"):
         wrappers(given)[name].fit(X[:160], WORDS[y[:160]])

@@ -84,7 +84,7 @@ def test_mistake_bound_on_separable_ranks(seed):
     model = KernelPRank("linear", max_iter=1000, random_state=seed).fit(X, y)
     assert model.mistakes_[-1] == 0
     assert_array_equal(model.predict(X), y)
-    # f = x_1 and thresholds 0.5, 1.5, 2.5, of norm one together
+    # f = x_1 and the thresholds 0.5, 1.5, 2.5 have norm one together
     norm = np.sqrt(1 + 0.5**2 + 1.5**2 + 2.5**2)
     radius_sq = (X**2).sum(axis=1).max()
     assert model.n_updates_ <= 3 * (radius_sq + 1) / (0.2 / norm) ** 2

@@ -301,7 +301,7 @@ def test_a_face_step_goes_to_the_minimum_over_free_weights(seed):
     before = a @ K @ a
     assert face_step(store, upper, lower, segments)
 
-    # lower, with the right sums, inside the bounds, and the gradient matches the weights
+    # the lower weights have the right sums and bounds, and the gradient matches the weights
     a = upper.w + lower.w
     assert a @ K @ a < before * (1 - 1e-4)
     above = [upper.w[start:stop].sum() for start, stop in segments[1:]]
@@ -344,7 +344,7 @@ def test_faces_keep_the_sums_and_never_raise_the_objective(seed):
 
 @pytest.mark.edge
 def test_a_small_nu_takes_few_steps():
-    # by exchanges of two and of four weights alone it takes 100 for each sample
+    # exchanges of two and four weights alone need 100 steps for each sample
     X, y = ranked(1000, 5)
     model = NuSVOR(0.05, tol=1e-5).fit(X, y)
     assert model.dual_gap_ < 1e-5

@@ -216,7 +216,7 @@ def test_thresholds_of_auto_are_where_ranks_are_as_probable_as_not():
     assert (median == model.predict(X)).mean() > 0.9
     assert (np.diff(model.thresholds_) > 0).all()
 
-    # the best of the fractions, by a log-loss that was computed apart
+    # find the best fraction by a log-loss that is computed separately
     limit = 2 * np.minimum(*(np.bincount(y)[s] for s in (slice(1, None), slice(-1)))).sum()
     limit /= np.bincount(y)[1:].sum() + np.bincount(y)[:-1].sum()
     losses = {
@@ -473,7 +473,7 @@ def test_stream_takes_scores_before_each_update(seed):
             scores.append(stream.rank_score(X[rows]))
         stream.partial_fit(X[rows], y[rows], classes=range(4))
 
-    # the newer half of the samples
+    # use the newer half of the samples
     scores = np.concatenate(scores)[-200:]
     last = y[-200:]
     counts = 1.0 + np.bincount(last, minlength=4)
@@ -507,7 +507,8 @@ def test_stream_knows_all_classes_from_the_first_sample():
     assert not hasattr(KernelPRank().partial_fit(X, y, classes=range(4)), "predict_proba")
     P = stream.partial_fit(X[:1], y[:1], classes=range(4)).predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
-    assert P.max() <= 0.4 + 1e-12  # (1 + 1) / (1 + 4) for the rank that was seen
+    # the rank that was seen has the probability (1 + 1) / (1 + 4)
+    assert P.max() <= 0.4 + 1e-12
     # after a fit, and if probabilities are computed meanwhile
     late = KernelPRank(gamma=0.2, random_state=0).fit(X, y).set_params(probability=True)
     late.partial_fit(X, y)

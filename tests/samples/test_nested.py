@@ -99,7 +99,7 @@ def is_refused(call, message):
     start = time.perf_counter()
     with pytest.raises(ValueError, match=message):
         call()
-    assert time.perf_counter() - start < 20  # it takes .3 s
+    assert time.perf_counter() - start < 20  # the check takes .3 s
 
 
 @pytest.mark.edge

@@ -52,7 +52,8 @@ def test_denoising_is_the_lasso_whose_residual_meets_the_bound(seed):
     assert_allclose(np.linalg.norm(r), bound, rtol=1e-7)
     slopes = A.T @ r / np.abs(A.T @ r).max()
     used = np.abs(a) > 1e-6
-    assert_allclose(slopes[used], np.sign(a[used]), atol=1e-6)  # interior point
+    # the tolerance is the accuracy of the interior point method
+    assert_allclose(slopes[used], np.sign(a[used]), atol=1e-6)
 
 
 @pytest.mark.oracle

@@ -36,7 +36,8 @@ def shares(X, D, groups, share):
     return share * np.max(top, axis=0)
 
 
-# few and many, single atoms, more atoms than entries in one group, one group only
+# Sizes of groups: few or many groups, single atoms, more atoms than entries in one group, and one
+# group only.
 SIZES = [(3,) * 10, (1, 2, 7, 20, 3, 1), (40, 30, 25), (2, 2), (9,)]
 
 
@@ -82,7 +83,7 @@ def test_objective_matches_cvxpy(sizes, positive, seed):
             for g in np.unique(groups)
         ]
         ours = 0.5 * np.sum((x - a @ D) ** 2) + lam * sum(norms)
-        # the interior point stops at 1e-8, in proportion to more than the value
+        # the interior point method stops at 1e-8, relative to more than the value
         assert_allclose(ours, statement.solve(solver=cp.CLARABEL), rtol=1e-6)
 
 
@@ -176,11 +177,12 @@ def test_start_threads_lengths_and_rotations_do_not_matter(sizes, positive, seed
 @pytest.mark.parametrize("positive", [False, True])
 def test_degenerate_dictionaries(positive, seed):
     rng = np.random.default_rng(seed)
-    D = rng.integers(-1, 2, size=(20, 4)).astype(float)  # repeated, opposite, zero, dependent
+    # the atoms are repeated, opposite, zero and dependent
+    D = rng.integers(-1, 2, size=(20, 4)).astype(float)
     D[4:6] = 0
     X = np.vstack([np.zeros(4), rng.integers(-2, 3, size=(30, 4))])
 
-    # small penalties on atoms that repeat in other groups: sweeps alone would take very long
+    # with small penalties on atoms that repeat in other groups, sweeps alone would take very long
     for alpha in (0.001, 0.01, 0.5, 100.0):
         lam = np.full(len(X), alpha)
         for groups in (

@@ -61,7 +61,7 @@ def test_values_of_the_fast_route(n_features, shift, seed):
         out = np.empty((3, 41))
         values = gram.writer(X)(chosen, slice(20, 61), out)
         assert values is out
-        # with many features the squares of a table far from zero cancel
+        # if there are many features, the squares of a table far from zero cancel
         assert_allclose(out, exact, atol=1e-12 if n_features < 64 or shift == 0 else 1e-7)
     assert resolve_kernel(RBF([1.0, 2.0]), X).writer(X) is None
     assert resolve_kernel("laplacian", X).writer(X) is None

@@ -112,7 +112,7 @@ def test_masked_signals_match_the_known_columns(seed):
             plain = run(
                 X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1]
             )
-            # codes follow the objective with the square root of its accuracy
+            # codes are as accurate as the square root of the objective
             assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
 
 
@@ -224,7 +224,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         assert (gap <= 1e-6 + 1e-9).all()
         assert_allclose(codes.gap[met], gap, atol=1e-9 + 1e-14 / share)
 
-        if positive:  # unreachable bound: the best fit exceeds it, up to rounding
+        if positive:  # the bound cannot be reached: the best fit exceeds it, up to rounding
             for x, m, r, b in zip(
                 known[~met], np.ones(X.shape)[~met] if mask is None else mask[~met],
                 rest[~met], bound[~met], strict=True,
@@ -311,7 +311,8 @@ def test_start_and_threads_do_not_matter(seed):
 @pytest.mark.parametrize("method", [*METHODS, "fista"])
 def test_degenerate_dictionaries(method, positive, seed):
     rng = np.random.default_rng(seed)
-    D = rng.integers(-1, 2, size=(20, 4)).astype(float)  # repeated, opposite, zero, dependent
+    # the atoms are repeated, opposite, zero and dependent
+    D = rng.integers(-1, 2, size=(20, 4)).astype(float)
     X = np.vstack([np.zeros(4), rng.integers(-2, 3, size=(30, 4))])
     for alpha in (0.01, 0.5, 100.0):
         lam = np.full(len(X), alpha)

@@ -83,7 +83,7 @@ def nnls_gap(C, x, z):
     """
     r = x - z @ C
     shift = max(0.0, np.max((C @ r) / C.sum(axis=1)))
-    theta = r - shift  # C theta <= 0: dual feasible
+    theta = r - shift  # shift the residual so that C theta <= 0, which is dual feasible
     gap = r @ r / 2 - (theta @ x - theta @ theta / 2)
     return gap
 

@@ -269,7 +269,8 @@ def test_bounds_hold_for_the_codes_as_they_are(seed):
 
                 said = codes.stop == TOL
                 met += said.sum()
-                slack = 1e-13 * np.sqrt(size * residual_sq)  # the accuracy of the sums above
+                # the slack is the accuracy of the sums above
+                slack = 1e-13 * np.sqrt(size * residual_sq)
                 assert (residual_sq[said] <= (bound + slack)[said]).all()
                 assert (residual_sq[~said] > (bound - slack)[~said]).all()
                 assert_allclose(
@@ -360,13 +361,13 @@ def test_iterative_hard_thresholding_settles_as_well_as_the_published_steps(seed
         codes = hard_thresholding(
             X, prepare_atoms(D), method="iht", n_nonzero=s, tol_sq=none(X)
         )
-        # gradient steps alone take hundreds, and for square systems thousands
+        # gradient steps alone need hundreds of passes, and thousands for square systems
         assert np.mean(codes.stop == MAX_ITER) <= 0.025
         if s == 12:
             assert codes.residual_sq.max() < 1e-12
         else:
             expected = np.array([oracle.normalised_iht(x, Dn, s) for x in X])
-            # two thousand steps see a few supports more
+            # two thousand steps try a few more supports
             assert codes.residual_sq.sum() <= 1.25 * expected.sum()
 
 
@@ -376,7 +377,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=24, n=14, k=30, scaled=False)
     groups = rng.permutation(30) // width
-    # six known entries: fewer than the atoms of two groups of five
+    # six entries are known, fewer than two groups of five atoms have
     mask = np.argsort(rng.uniform(size=X.shape), axis=1) < rng.integers(6, 12, size=(24, 1))
     mask[12:] = mask[0]  # several signals share this pattern
 
@@ -396,7 +397,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
         rest = np.sum(np.where(mask, X - A @ D, 0) ** 2, axis=1)
         assert_allclose(found.residual_sq, rest, atol=1e-9)
 
-        # signal by signal on the known entries alone
+        # code each signal separately on its known entries
         for i in range(24):
             m = mask[i]
             alone = prepare_atoms(np.ascontiguousarray(D[:, m]))
@@ -467,13 +468,13 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
         ):
             chosen = np.unique(groups[a != 0])
             assert len(chosen) == 2
-            # the part of each group, and the least norm code for it
+            # compute the part of each group, and its code of least norm
             for g in chosen:
                 part = D[groups == g][:, m]
                 least = np.linalg.lstsq(part.T, a[groups == g] @ part, rcond=1e-8)[0]
                 assert_allclose(a[groups == g], least, rtol=1e-6, atol=1e-8)
 
-            # all groups together: no worse than least squares
+            # all groups together are at least as good as least squares
             members = np.isin(groups, chosen)
             best = oracle.least_squares(x[m], D[:, m], np.flatnonzero(members))[0]
             assert_allclose(
@@ -531,7 +532,7 @@ def test_zero_signals_zero_atoms_duplicates_and_too_many_atoms():
                 assert (A[4] == 0).all()
 
     codes = orthogonal_matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol)
-    # the first of twins
+    # the first of two equal atoms is used
     assert_allclose(to_dense(codes, 6)[-1], [0, 0, 1, 0, 0, 0], atol=1e-15)
     assert (np.diff(codes.indptr) <= 3).all()
     assert (codes.residual_sq < 1e-28).all()

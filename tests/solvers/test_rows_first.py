@@ -90,4 +90,5 @@ def test_a_row_that_was_just_brought_stays(stores):
     assert (store.slot[first] >= 0).all()
     assert (store.slot[second] >= 0).all()
     rows = store.compute(second[:5])
-    assert_allclose(store.values[store.slot[second[:5]]], rows, rtol=1e-5)  # single precision
+    # rows are in single precision
+    assert_allclose(store.values[store.slot[second[:5]]], rows, rtol=1e-5)

@@ -53,7 +53,7 @@ def test_moments_about_another_origin_match_the_moved_monomials(degree, include_
 @pytest.mark.oracle
 @pytest.mark.parametrize("lag", [1, 2, 5])
 @pytest.mark.parametrize("with_times", [False, True])
-@pytest.mark.parametrize("p", [3, 20])  # few and many features
+@pytest.mark.parametrize("p", [3, 20])  # test few and many features
 def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_times, p):
     rng = np.random.default_rng(seed)
     X = random_walk(rng, p=p)
@@ -63,7 +63,7 @@ def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_time
     times = rng.uniform(0.5, 2, n).cumsum() if with_times else None
 
     mean, C, A, n_steps = moments_by_loops(X, lag=lag, ids=ids, valid=valid, times=times)
-    # calls of different length, and chunks within them
+    # pass calls of different length, and chunks within them
     for call, chunk in [(n, None), (n, 1), (n, 3), (n, 100), (600, 599), (53, 10), (7, None)]:
         streamed = SlowMoments(PolynomialExpansion(p, 1), lag)
         for start in range(0, n, call):
@@ -88,7 +88,7 @@ def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_time
 def test_moments_keep_their_digits_far_from_the_origin(seed):
     """Small steps on a large offset, first chunk unlike the rest: no sum may cancel."""
     rng = np.random.default_rng(seed)
-    # multiples of 2^-20 so that the offset itself rounds nothing away
+    # use multiples of 2^-20, so that adding the offset causes no rounding
     X = np.round(rng.normal(size=(3000, 16)).cumsum(axis=0) * 2**10) / 2**20
     X[:500] = X[0]
     plain = SlowMoments(PolynomialExpansion(16, 1)).update(X, chunk_rows=500)
@@ -177,4 +177,5 @@ def test_polish_keeps_the_digits_of_small_delta_values():
     C = np.eye(3) + 1e-8 * np.array([[1, 2, 3], [2, 1, 1], [3, 1, -1]])
     rotation, delta = polish_directions(C, A)
     assert_allclose(rotation @ C @ rotation.T, np.eye(3), atol=1e-14)
-    assert_allclose(delta[0], 1e-14 / C[0, 0], rtol=2e-2)  # the other two mix in at 1e-16
+    # the other two directions contribute 1e-16
+    assert_allclose(delta[0], 1e-14 / C[0, 0], rtol=2e-2)

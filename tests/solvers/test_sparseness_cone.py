@@ -70,7 +70,8 @@ def test_stationary(level, seed):
     moved = project_sparseness(Z - (Z @ G - F) / step, level) - Z
     # the largest that is left where the curvature is small
     assert np.abs(moved).max() <= 1e-6 * Z.max()
-    assert_allclose((Z * (Z @ G - F)).sum(axis=1), 0, atol=1e-10 * np.abs(F).max())  # length
+    # the derivative along the length is zero
+    assert_allclose((Z * (Z @ G - F)).sum(axis=1), 0, atol=1e-10 * np.abs(F).max())
 
 
 @pytest.mark.certificate

@@ -55,7 +55,7 @@ def test_clustered_spectrum_just_above_the_threshold(seed):
     Q, P = (np.linalg.qr(rng.normal(size=(120, 120)))[0] for _ in range(2))
     s = np.r_[np.full(15, 1.02), np.linspace(1.0, 0.1, 105)]
     A = (Q * s) @ P.T
-    # fifteen equal values of 1.02 over a dense spectrum that begins at 1.00
+    # fifteen equal singular values of 1.02 lie above a dense spectrum that begins at 1.00
     out = svt(A, 1.01, solver="subspace", tol=1e-8)
     assert out.s.size == 15
     assert_allclose(out.s, 0.01, rtol=1e-6)
@@ -114,7 +114,7 @@ def test_spectral_norm_is_a_tight_upper_bound(shape, seed):
     truth = np.linalg.norm(A, 2)
     assert truth <= spectral_norm(A) * (1 + 1e-12)
     assert spectral_norm(A) <= truth * 1.02
-    # without the proof: an estimate, from below up to rounding
+    # without a proof, the norm is an estimate from below, up to rounding
     assert_allclose(spectral_norm(A, exact_up_to=0), truth, rtol=2e-2)
 
 

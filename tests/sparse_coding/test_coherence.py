@@ -92,9 +92,10 @@ def test_two_bases():
     """Elad and Bruckstein 2002: (sqrt 2 - 1/2) / mu, mu = 1 / sqrt n for spikes and Fourier."""
     n = 64
     F = fourier_dictionary(n, complex_valued=True)
-    assert two_bases_recovery_bound(np.eye(n), F) == 7  # 0.914 * 8 = 7.3
+    assert two_bases_recovery_bound(np.eye(n), F) == 7  # the bound is 0.914 * 8 = 7.3
     assert two_bases_recovery_bound(np.eye(n), np.eye(n)) == 0
-    assert two_bases_recovery_bound(np.eye(256), dct_dictionary(256)) == 10  # 0.914 / 0.0884
+    # the bound is 0.914 / 0.0884
+    assert two_bases_recovery_bound(np.eye(256), dct_dictionary(256)) == 10
 
 
 @pytest.mark.recovery
@@ -106,7 +107,7 @@ def test_basis_pursuit_is_right_in_two_bases_up_to_the_bound(seed):
     assert s > exact_recovery_bound(D)
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        # the atoms of the cosines with the most energy on the spikes: harder than at random
+        # choose the cosines with the most energy on the spikes, which is harder than random atoms
         a = np.zeros(128)
         spikes = rng.choice(64, rng.integers(0, s + 1), replace=False)
         score = np.abs(C[:, spikes].sum(axis=1)) + 1e-9 * rng.uniform(size=64)

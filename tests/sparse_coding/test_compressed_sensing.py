@@ -196,7 +196,8 @@ def test_sparse_input_blocks_and_seed(kind, seed):
     assert model.n_measurements_ == 32
     assert_allclose(model.transform(sparse.csr_array(X)), Y, atol=1e-12)
 
-    with config_context(working_memory=1e-3):  # row by row, and recovery without a matrix
+    # process one row at a time, and recover without a matrix
+    with config_context(working_memory=1e-3):
         assert_allclose(model.transform(X), Y, atol=1e-12)
         free = model.recover(Y)
     usual = model.recover(Y)
@@ -272,7 +273,8 @@ def test_rejects_sizes_and_fits_impossible_measurements():
             ValueError, match=f"kind='{kind}' needs a power of two features, got"
         ):
             CompressedSensing(5, kind=kind).fit(X)
-    # measurements that no signal gives: the smallest residual, or an error that names the bound
+    # no signal gives these measurements: return the smallest residual, or raise an error that
+    # names the bound
     spikes = CompressedSensing(40, basis=None, random_state=0).fit(X)
     far = np.random.default_rng(0).normal(size=(1, 40))
     found = spikes.recover(far)
@@ -318,7 +320,8 @@ def test_rejects_sizes_and_fits_impossible_measurements():
 )
 def test_errors_name_the_remedy(message, call):
     X = np.ones((2, 24))
-    # measurements that no signal gives: the smallest residual, or an error that names the bound
+    # no signal gives these measurements: return the smallest residual, or raise an error that
+    # names the bound
     spikes = CompressedSensing(40, basis=None, random_state=0).fit(X)
     far = np.random.default_rng(0).normal(size=(1, 40))
     model = CompressedSensing(5).fit(X)

@@ -230,7 +230,8 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
 @pytest.mark.certificate
 def test_many_gabor_atoms_in_bounded_memory(monkeypatch):
     """Blocks of the comparison do not change the kept atoms, nor do projections lose a pair."""
-    whole = gabor_dictionary((16, 16), stride=3)  # more than 128 values: projected first
+    # signals of more than 128 values are projected first
+    whole = gabor_dictionary((16, 16), stride=3)
     monkeypatch.setattr("skmoderndata._solvers.dictionaries.fixed.TEMPORARY_BYTES", 160_000)
     assert_allclose(gabor_dictionary((16, 16), stride=3), whole, atol=0)
     twice = np.concatenate([whole, -whole[::2], whole[:5] + 0.01 * whole[5:10]])
@@ -246,7 +247,7 @@ def test_norms_and_zero_atoms_do_not_matter(seed):
     assert_allclose(babel_function(other), babel_function(D))
     assert exact_recovery_bound(other) == exact_recovery_bound(D)
     assert_allclose(union_dictionary(other, D[:2]), union_dictionary(D, D[:2]))
-    # atoms of any norm: some norms vanish relative to others
+    # atoms may have any norm, and some norms vanish relative to others
     for scale in (1e-13, 1e-90, 1e90):
         assert_allclose(babel_function(scale * D), babel_function(D), rtol=1e-6)
         assert_allclose(mutual_coherence(scale * D), mutual_coherence(D), rtol=1e-6)

@@ -84,7 +84,7 @@ def test_atoms_change_as_by_plain_loops(seed):
         users = np.flatnonzero(A[:, j])
         E = X[users] - A[users] @ expected + np.outer(A[users, j], expected[j])
         values, vectors = np.linalg.eigh(E.T @ np.diag(weights[users]) @ E)
-        if values[-1] > 1e-9:  # 0 where few users leave directions free
+        if values[-1] > 1e-9:  # the eigenvalue is 0 if few samples leave directions free
             expected[j] = vectors[:, -1] * np.sign(vectors[:, -1] @ expected[j])
             A[users, j] = E @ expected[j]
     assert_allclose(found, expected, atol=1e-7)
@@ -172,7 +172,7 @@ def test_edge_cases(seed):
     few.fit(X, y)
     assert_array_equal(few.decision_function(new) > 0, few.predict(new) == 1)
     assert_array_equal(few.predict(np.zeros((1, 12))), [0])
-    zeros = np.where((y == 1)[:, None], 0.0, X)  # a class without any direction
+    zeros = np.where((y == 1)[:, None], 0.0, X)  # one class has no direction at all
     assert np.isfinite(few.fit(zeros, y).predict_proba(new)).all()
     same = few.fit(np.ones((6, 3)), [0, 0, 0, 1, 1, 1])
     assert np.isfinite(same.predict_proba(np.ones((2, 3)))).all()
@@ -206,6 +206,6 @@ def test_scores_of_several_classes_are_centred():
     scores = model.decision_function(X[100:200])
     assert_allclose(scores.sum(axis=1), 0, atol=1e-12)
     assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X[100:200]))
-    # the differences match the residuals, and their softmax gives the probabilities
+    # compare the differences with the residuals; their softmax gives the probabilities
     log = np.log(model.predict_proba(X[100:200])) / model.sharpness_
     assert_allclose(scores - scores[:, :1], log - log[:, :1], atol=1e-9)

@@ -55,7 +55,7 @@ def test_a_given_dictionary_needs_no_fit(settings):
     assert_array_equal(coder.get_feature_names_out(), fitted.get_feature_names_out())
     assert set(vars(coder)) == set(coder.get_params())  # and nothing is kept
 
-    # as the first step of a pipeline without fit
+    # use it as the first step of a pipeline, without `fit`
     classifier = LogisticRegression().fit(codes, X[:, 0] > 0)
     assert_array_equal(make_pipeline(coder, classifier).predict(X), classifier.predict(codes))
 
@@ -98,7 +98,7 @@ def test_named_algorithms_solve_the_same_problem(theirs, ours):
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     expected = SklearnCoder(D, transform_algorithm=theirs, transform_alpha=0.5)
     found = SparseCoder(D, transform_algorithm=ours, transform_alpha=0.5, tol=1e-10)
-    # scikit-learn's coordinate descent ends at steps of 1e-4
+    # scikit-learn's coordinate descent stops at steps of 1e-4
     assert_allclose(found.transform(X), expected.fit_transform(X), atol=5e-3)
 
 
@@ -188,7 +188,7 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     assert (residual <= bound).all()
     assert_allclose(coder.encode(X).residual_norm, residual, rtol=1e-9)
 
-    # a dual point from the residual
+    # compute a dual point from the residual
     norms = np.linalg.norm(D.astype(np.float64), axis=1)
     theta = R / np.abs(R @ (D / norms[:, None]).T).max(axis=1)[:, None]
     dual = np.sum(known * theta, axis=1) - bound * np.linalg.norm(theta, axis=1)
@@ -199,7 +199,7 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     assert (coder.encode(X).dual_gap <= 1e-6).all()
     assert_allclose(coder.encode(X).dual_gap, (size - dual) / size, atol=1e-9 + rounding)
 
-    # with a least penalty, whichever comes first
+    # set a smallest penalty as well; whichever limit comes first applies
     floor = SparseCoder(
         D, transform_algorithm="lasso", residual_rtol=0.3, transform_alpha=1.0
     ).fit(X)
@@ -374,7 +374,7 @@ def test_scale_and_sign_of_atoms_order_and_threads_do_not_matter(algorithm, seed
     codes = SparseCoder(D, **given).fit_transform(X)
     factor = rng.choice([-1, 1], len(D)) * rng.uniform(0.1, 10, len(D))
     other = SparseCoder(D * factor[:, None], **given).fit_transform(X)
-    # the accuracy of first-order steps
+    # the tolerance is the accuracy of first-order steps
     atol = 1e-4 if algorithm in ("ista", "fista", "coordinate_descent") else 1e-8
     assert_allclose(other * factor, codes, atol=atol)
 
@@ -406,7 +406,7 @@ def test_single_precision_and_sparse_input(algorithm, seed):
     single = SparseCoder(D.astype(np.float32), **given).fit(X.astype(np.float32))
     rounded = single.transform(X.astype(np.float32))
     assert rounded.dtype == np.float32
-    # a choice between two atoms can turn on the last digit
+    # the last digit can decide between two atoms
     assert np.mean(np.abs(rounded - codes).max(axis=1) < 1e-3) >= 0.95
 
 
@@ -565,7 +565,7 @@ def test_degenerate_input_has_a_result(algorithm):
     codes = coder.fit_transform(X)
     assert np.isfinite(codes).all()
     assert (codes[[0, 2]] == 0).all()
-    assert (codes[:, [0, 4, 5]] == 0).all()  # zero, and repeated
+    assert (codes[:, [0, 4, 5]] == 0).all()  # these atoms are zero or repeated
 
     if algorithm in ("omp", "lasso", "iht", "htp", "cosamp", "subspace_pursuit"):
         grouped = SparseCoder(

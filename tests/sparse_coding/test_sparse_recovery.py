@@ -263,7 +263,7 @@ def test_the_smallest_residual_where_equations_cannot_be_met(positive, seed):
             formed = SparseRecovery(algorithm="basis_pursuit", positive=positive).fit(A, y)
             assert_allclose(
                 np.abs(model.coef_).sum(), np.abs(formed.coef_).sum(), rtol=1e-6, atol=1e-9
-            )  # the gap
+            )  # the tolerance is the gap
 
 
 @pytest.mark.edge
@@ -293,7 +293,8 @@ def test_warning_names_gap_and_residual(max_iter, seed, monkeypatch):
 def test_gap_of_the_iteration_without_a_matrix(share, seed):
     rng = np.random.RandomState(seed)
     A = transform_measurements("dct", 100, (256,), rng=rng)
-    Y = rng.normal(size=(1, 100))  # no sparse explanation: as many non-zeros as measurements
+    # no sparse code explains the measurements, so there are as many non-zeros as measurements
+    Y = rng.normal(size=(1, 100))
     bound = share * np.linalg.norm(Y)
     found = recover(
         Y, A, method="basis_pursuit", residual_tol=bound, memory=0, max_iter=30_000, tol=1e-6
@@ -301,7 +302,8 @@ def test_gap_of_the_iteration_without_a_matrix(share, seed):
     assert found.converged.all()
     assert found.gap[0] <= 1e-6
     dense = recover(Y, A, method="basis_pursuit", residual_tol=bound)
-    assert_allclose(np.abs(found.codes).sum(), np.abs(dense.codes).sum(), rtol=1e-5)  # the gap
+    # the tolerance is the gap
+    assert_allclose(np.abs(found.codes).sum(), np.abs(dense.codes).sum(), rtol=1e-5)
     assert found.residual[0] <= bound + 2e-6 * np.linalg.norm(Y)
 
 
@@ -358,7 +360,8 @@ def test_non_negative_codes(method, bound, seed):
 def test_non_negative_least_squares_on_the_support(method, seed):
     """Noise that asks for negative codes: slopes vanish where codes are positive."""
     rng = np.random.default_rng(seed)
-    Phi = np.abs(rng.normal(size=(30, 50)))  # alike, so that signs matter
+    # all entries have one sign, so that the signs of codes matter
+    Phi = np.abs(rng.normal(size=(30, 50)))
     y = rng.normal(size=30) + 0.5
     for form in (Phi, aslinearoperator(Phi)):
         with config_context(working_memory=1e-3 if form is not Phi else 1024):
@@ -498,7 +501,7 @@ def test_forms_of_input(method, seed):
         assert_allclose(other.coef_, plain.coef_, atol=1e-9)
         assert_allclose(other.predict(form), plain.predict(Phi), atol=1e-7)
 
-    # a basis as array, name and operator
+    # pass a basis as an array, by name and as an operator
     Psi = dct_dictionary(120)
     named = SparseRecovery("dct", method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
     for basis in (Psi, aslinearoperator(Psi.T)):
@@ -523,7 +526,7 @@ def test_forms_of_input(method, seed):
         Phi.astype(np.float32), Y.astype(np.float32)
     )
     assert single.coef_.dtype == np.float32
-    assert_allclose(single.coef_, plain.coef_, atol=1e-3)  # single precision
+    assert_allclose(single.coef_, plain.coef_, atol=1e-3)  # the result is in single precision
 
 
 @pytest.mark.invariance
@@ -534,7 +537,8 @@ def test_transition_does_not_depend_on_n_jobs():
     two = phase_transition(estimator, **settings, random_state=1, n_jobs=2)
     assert_array_equal(one.success, two.success)
     signs = phase_transition(estimator, **settings, random_state=1, coefficients="signs")
-    assert signs.success.sum() <= one.success.sum()  # greedy methods find equal sizes harder
+    # greedy methods recover coefficients of equal size less often
+    assert signs.success.sum() <= one.success.sum()
 
 
 @pytest.mark.recovery
@@ -617,7 +621,7 @@ def test_search_over_held_out_measurements():
     assert search.best_params_["n_nonzero_coefs"] in (
         6,
         10,
-    )  # one too few costs much, some more little
+    )  # one atom too few costs much, and a few too many cost little
     assert search.best_score_ > 0.9
 
 
@@ -871,7 +875,7 @@ def test_real_measurements_are_equivalent(form, seed):
     assert_allclose(
         np.linalg.norm(real @ x - stacked[:, 0]), np.linalg.norm(Phi @ x - y[:, 0])
     )
-    assert_allclose(r @ (real @ x), (real.T @ r) @ x)  # the transpose
+    assert_allclose(r @ (real @ x), (real.T @ r) @ x)  # compare with the transpose
     model = SparseRecovery(algorithm="basis_pursuit").fit(real, stacked)
     assert_allclose(model.coef_[0], signal, atol=1e-7)
     assert_allclose(model.coef_[1], np.roll(signal, 5), atol=1e-7)

@@ -54,7 +54,7 @@ def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
         wanted = [-np.linalg.norm(x - a.value[y == c] @ D[y == c]) for c in range(3)]
         assert_allclose(
             row, wanted, atol=5e-4
-        )  # the square root of the gap of the interior point
+        )  # the tolerance is the square root of the gap of the interior point method
 
 
 @pytest.mark.oracle
@@ -129,7 +129,7 @@ def test_kernels_without_norms(algorithm):
     half = model.fit(np.diag([-1.0, -1, 1, 1]), y)  # the first two are taken for zero
     assert_array_equal(half.encode(ones[:1]).toarray()[0, :2], 0)
     assert_array_equal(half.predict([[9, 0, 0, 1], [0, 9, 1, 0]]), [1, 0])
-    zero = model.fit(np.zeros((4, 4)), y)  # as zero samples
+    zero = model.fit(np.zeros((4, 4)), y)  # the samples are treated as zero samples
     assert_array_equal(zero.predict(ones), [0, 0])
     assert_array_equal(zero.concentration(ones), 0)
     assert zero.encode(ones).nnz == 0
@@ -156,7 +156,7 @@ def test_a_kernel_is_the_product_of_its_features(algorithm, seed):
     K_new = (new @ X.T) ** 2
     precomputed = SparseRepresentationClassifier(kernel="precomputed", **given).fit(K, y)
     codes = direct.encode(features(new)).toarray()
-    # what lies outside of the span changes the length of a sample, not the shape of its code
+    # the part outside the span changes the length of a sample, but not the shape of its code
     for found in (by_name.encode(new), precomputed.encode(K_new)):
         assert_allclose(unit(found.toarray()), unit(codes), atol=1e-4)
     assert_array_equal(precomputed.predict(K_new), by_name.predict(new))
@@ -175,7 +175,7 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
     D = model.components_
     assert_allclose(np.linalg.norm(D, axis=1), 1, atol=1e-9)
 
-    # coordinates of the samples in the span
+    # compute coordinates of the samples in the span
     if kernel == "linear":
         Z = unit(new)
     else:
@@ -400,7 +400,7 @@ def test_full_rank_gives_the_exact_decisions(kernel, seed):
     X, y = load_iris(return_X_y=True)
     exact = SparseRepresentationClassifier(kernel=kernel).fit(X[::2], y[::2])
     factored = SparseRepresentationClassifier(kernel=kernel, max_rank=75).fit(X[::2], y[::2])
-    # both leave out directions at the level of rounding, and codes end at a gap of 1e-4
+    # both omit directions at the level of rounding, and codes have a gap of 1e-4
     assert_allclose(
         factored.decision_function(X[1::2]), exact.decision_function(X[1::2]), atol=0.01
     )
@@ -435,5 +435,5 @@ def test_few_columns_warn(settings, few):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X, y)
-        model.fit(sparse.csr_array(X)[:6], y[:6])  # few rows, but many columns
+        model.fit(sparse.csr_array(X)[:6], y[:6])  # fit few rows with many columns
         model.set_params(kernel="rbf").fit(X[:, 1:], y)
