@@ -126,9 +126,9 @@ class Run(NamedTuple):
     """Measurements of one process."""
 
     seconds: float
-    resident: float  # peak GiB
+    resident: float  # peak memory in GiB
     learned: Any
-    n_tasks: int = 0  # number of tasks of passes on workers
+    n_tasks: int = 0  # number of tasks that workers ran in passes
 
 
 def main(arguments=None):

@@ -205,7 +205,8 @@ def labelled():
 def valued():
     """Tables with a value to predict."""
     iris, wine, cancer, digits = (table.X for table in labelled())
-    ink = digits[:, 32:].mean(axis=1)  # mean ink of the lower half of an image
+    # the target is the mean ink of the lower half of an image
+    ink = digits[:, 32:].mean(axis=1)
     tables = [
         _some("diabetes", *load_diabetes(return_X_y=True)),
         Table("petal width", iris[:, :3], iris[:, 3]),

@@ -77,7 +77,7 @@ def main(arguments=None):
             if options.names and cls.__name__ not in options.names:
                 continue
 
-            # sets of parameters that fit small data
+            # collect sets of parameters that fit small data
             sets = [(parameters, False) for parameters in parameter_sets(cls)]
             if options.options:
                 sets += [given for given in option_sets(cls) if given not in sets]

@@ -164,7 +164,7 @@ def verdicts(every):
         wrong["exact"] += not exact and pursuit_recovers(X, L)
     rows.append(("exact", len(sets), as_exact, as_noise, wrong["exact"]))
 
-    # 2. With noise.
+    # 2. Decide on sets with noise.
     sets = list(
         product(SHAPES, (0.0, 0.05, 0.1, 0.2), (0.0, 0.05, 0.2), (1e-4, 1e-3, 1e-2, 0.1, 0.5))
     )[::every]
@@ -176,7 +176,7 @@ def verdicts(every):
         ("noisy", len(sets), wrong["noisy"], len(sets) - wrong["noisy"], wrong["noisy"])
     )
 
-    # 3. Real tables.
+    # 3. Decide on real tables.
     sets = [load().data for load in (*TABLES.values(), load_iris)]
     sets += [StandardScaler().fit_transform(X) for X in sets]
     wrong["tables"] = sum(map(takes_for_exact, sets))
@@ -413,7 +413,7 @@ def rows(every):
             )
         )
 
-        # rows of all draws
+        # compute the number of outlying rows
         k = round(share * shape[0])
         good = shape[0] - k
         convicted = [round(draw[2] * k) if kind != "leverage" else 0 for draw in draws]
@@ -495,7 +495,7 @@ def _sine(model, components):
 
 def exact(every):
     """Time and result on tables without noise, compared with `algorithm="pcp"`."""
-    # tables without noise
+    # measure tables without noise
     rows = []
     slowest = 0.0
     farthest = 0.0

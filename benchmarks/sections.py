@@ -40,7 +40,8 @@ def measure(page, parts, names, effort, *, write_docs=False):
     missed = 0
     for name in names or parts:
         with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore")  # no component above the noise, few passes
+            # parts warn if no component is above the noise, or after few passes
+            warnings.simplefilter("ignore")
             section = parts[name](effort)
         lines = as_markdown(page, name, section)
         print("\n".join(lines), flush=True)

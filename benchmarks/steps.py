@@ -55,7 +55,7 @@ def steps_of(cls, sizes):
         time = fit_time(cls, n)
         if before is not None:
             ratio = ratio_of(time, before[1])
-            if ratio > LARGEST:  # measure again: timings fluctuate
+            if ratio > LARGEST:  # measure again, because timings fluctuate
                 time = min(time, fit_time(cls, n))
                 earlier = fit_time(cls, before[0])
                 ratio = ratio_of(time, min(earlier, before[1]))

@@ -24,7 +24,7 @@ class HomeRow:
     """A `HOME` or `AWAY` problem, and the results of the contenders so far."""
 
     stem: str
-    names: tuple  # class names of the page
+    names: tuple  # names of the classes on the page
     family: str
     home: Any
     away: bool

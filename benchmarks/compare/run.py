@@ -77,7 +77,7 @@ class Outcome:
     warnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
     trace: str = ""
-    pipeline: Pipeline | None = None  # first fold only, for the plot
+    pipeline: Pipeline | None = None  # fitted pipeline of the first fold, for the plot
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Contender:
     params: Mapping[str, Any]
     grid: Mapping[str, Any]
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    bounds: Mapping[str, Any] = field(default_factory=dict)  # natural ends of the grid
+    bounds: Mapping[str, Any] = field(default_factory=dict)  # natural bounds of the grid
 
     @property
     def name(self):

@@ -17,7 +17,7 @@ def values(quick):
 
     found = []
     for seed in range(1 if quick else 3):
-        # one data set for all methods
+        # draw one data set for all methods
         rng = np.random.default_rng(seed)
         X = np.sort(rng.uniform(0, 6, 100))[:, None]
         y = np.sin(3 * X[:, 0]) + 0.3 * np.cos(7 * X[:, 0]) + 0.3 * rng.normal(size=100)

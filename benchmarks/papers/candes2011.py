@@ -36,7 +36,7 @@ def _recovery(n, share):
     problem = work((n, share, 0.0), np.random.default_rng(0))
     model = RobustPCA().fit(problem.X)
     size = round(share * n * n)
-    # a threshold far below the errors (1) and far above the accuracy (1e-6)
+    # the threshold is far below the errors (1) and far above the accuracy (1e-6)
     support = int(np.count_nonzero(np.abs(model.sparse_) > 1e-3))
     error = _error(model, problem)
     rank = model.n_components_

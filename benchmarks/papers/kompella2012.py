@@ -8,14 +8,14 @@ from benchmarks.papers import OWN_TARGET, PRINTED, Entry, value
 def values(quick):
     from skmoderndata.decomposition import IncrementalSlowFeatureAnalysis, SlowFeatureAnalysis
 
-    # the paper's two signals, expanded to degree 2
+    # expand the paper's two signals to degree 2
     t = np.linspace(0, 4 * np.pi, 500, endpoint=False)
     X = np.column_stack([np.sin(t) + np.cos(11 * t) ** 2, np.cos(11 * t)])
     Z = np.column_stack([X, X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2])
     batch = np.asarray(SlowFeatureAnalysis(n_components=3, degree=1).fit(Z).transform(Z))
 
     found = []
-    # first feature, after few and many passes
+    # compare the first feature, after few and many passes
     for epochs in (5,) if quick else (5, 40, 60):
         model = IncrementalSlowFeatureAnalysis(n_components=3, random_state=0)
         for _ in range(epochs):

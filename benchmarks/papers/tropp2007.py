@@ -24,7 +24,8 @@ def recovered(d, m, n_measurements, trials=TRIALS):
     rng = np.random.default_rng([d, m, n_measurements])
     count = 0
     for _ in range(trials):
-        atoms = rng.normal(size=(d, n_measurements))  # columns of the measurement matrix
+        # draw the columns of the measurement matrix
+        atoms = rng.normal(size=(d, n_measurements))
         support = rng.choice(d, size=m, replace=False)
         measured = atoms[support].sum(axis=0)
         coder = SparseCoder(atoms, transform_n_nonzero_coefs=m)

@@ -74,7 +74,7 @@ def _size(quick):
     told = [", ".join(map(str, numbers)) for numbers in (cores, solves)]
 
     return [
-        # sizes of the core set, and number of core sets solved
+        # compare the sizes of the core set, and the number of core sets solved
         value(
             setting,
             "core vectors",

@@ -67,7 +67,7 @@ def markdown(case, rows, measured):
 
     parts += [f"- *{label}*: {text}" for label, text in _legend(case, rows).items()]
 
-    # contenders, and peers that were left out
+    # list the contenders, and the peers that were left out
     parts += ["", "## Contenders", ""]
     for name, contender in case.contenders.items():
         packaged = f" (`{contender.requires}`)" if contender.requires else ""
@@ -89,7 +89,7 @@ def markdown(case, rows, measured):
             for target in measured["targets"]
         ]
 
-    # how to repeat it
+    # explain how to repeat the measurement
     parts += ["", "## How this was measured", "", "```bash", measured["command"], "```", ""]
     parts += [_how(rows, measured), ""]
     parts += [", ".join(f"{name} {version}" for name, version in measured["versions"].items())]

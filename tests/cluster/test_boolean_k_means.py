@@ -141,7 +141,8 @@ def test_ties_and_empty_clusters():
             many = BooleanKMeans(5, init=name, random_state=0).fit(X)
         assert many.inertia_ == 0
         assert len(np.unique(many.predict(X))) == 3
-    with pytest.warns(ConvergenceWarning, match="n_clusters=7"):  # more clusters than rows
+    # there are more clusters than rows
+    with pytest.warns(ConvergenceWarning, match="n_clusters=7"):
         more = BooleanKMeans(7, init="random", random_state=0).fit(X[:2])
     assert more.assignments_.shape == (2, 7)
     assert more.inertia_ == 0

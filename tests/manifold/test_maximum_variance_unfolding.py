@@ -28,7 +28,8 @@ from skmoderndata._solvers.embeddings.unfolding import (
 from skmoderndata.manifold import MaximumVarianceUnfolding
 from tests.oracles.maximum_variance_unfolding import bound, unfolding
 
-pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # by the oracle
+# the oracle may warn of an inaccurate solution
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
 
 def roll(n, seed=0, hole=False):

@@ -115,7 +115,7 @@ def test_generalization_error_of_the_truth_is_the_noise(seed):
     truth = SimpleNamespace(components_=U)
     assert generalization_error(truth, clean, random_state=seed) == 0
     error = generalization_error(truth, noisy, n_repeats=2, random_state=seed)
-    # 30000 hidden bits at rate 0.1: standard error 0.002
+    # with 30000 hidden bits at a rate of 0.1, the standard error is 0.002
     assert_allclose(error, 0.1, atol=0.01)
     wrong = SimpleNamespace(components_=random_bits(rng, 3, 300))
     assert generalization_error(wrong, noisy, random_state=seed) > 0.2

@@ -216,7 +216,8 @@ def test_soft_minimum_of_jumps_and_spikes(gamma, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(60, 1)).cumsum(axis=0)
     z = rng.normal(size=(90, 1)).cumsum(axis=0)
-    late = np.where(np.arange(60) < 30, 20.0, 0.0)[:, None]  # far from all, then near
+    # the series is far from all others, then near
+    late = np.where(np.arange(60) < 30, 20.0, 0.0)[:, None]
     spike = 40.0 * (np.arange(60) == 20)[:, None]
     for y in (x, 5 * x, x + late, x[::-1] + late[::-1], x + spike):
         expected = soft_minimum_by_logarithms(y, z, gamma)

@@ -156,10 +156,10 @@ def test_pieces_threads_and_batches_do_not_matter(metric, monkeypatch, seed):
 
 @pytest.mark.paper
 def test_worked_examples():
-    # one deletion; the running sums of the borders [Chen and Ng 2004, eq. 3]
+    # there is one deletion; borders contain running sums [Chen and Ng 2004, eq. 3]
     assert erp_distance([1, 2, 3], [2, 3]) == 1
     assert erp_distance([1, 2, 3], [2]) == 4
-    # one merge, one split, and the move of a value [Stefan et al. 2013, section 3]
+    # there are one merge, one split, and the move of a value [Stefan et al. 2013, section 3]
     assert msm_distance([5, 8, 8, 4], [5, 8, 4], cost=0.25) == 0.25
     assert msm_distance([5, 8, 4], [5, 9, 4], cost=0.25) == 1
     # one match of equal points at times that differ by one, after one deletion

@@ -26,6 +26,7 @@ def margin_bound_in_steps(slacks, margin, K, delta):
     """
     n = len(K)
     mean_loss = np.mean(slacks) / margin
-    complexity = 2 / n * np.sqrt(np.trace(K))  # functions of norm one, by the trace
+    # bound the complexity of functions of norm one by the trace
+    complexity = 2 / n * np.sqrt(np.trace(K))
     deviation = np.sqrt(np.log(2 / delta) / (2 * n))
     return mean_loss + 2 / margin * complexity + 3 * deviation

@@ -87,7 +87,7 @@ def hard_thresholding_pursuit(A, y, s):
     for _ in range(200):
         step = a + B.T @ (y - B @ a)
 
-        # the support: the s largest entries after a gradient step
+        # the support consists of the s largest entries after a gradient step
         new = np.sort(np.argsort(-np.abs(step), kind="stable")[:s])
         if support is not None and np.array_equal(new, support):
             break

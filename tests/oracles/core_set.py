@@ -102,7 +102,7 @@ def one_class_primal(K, costs):
     import cvxpy as cp
 
     values, vectors = np.linalg.eigh(K)
-    F = vectors * np.sqrt(np.maximum(values, 0.0))  # K = F F'
+    F = vectors * np.sqrt(np.maximum(values, 0.0))  # factor the matrix, K = F F'
     w = cp.Variable(len(K))
     rho = cp.Variable()
     slack = cp.Variable(len(K), nonneg=True)

@@ -38,7 +38,7 @@ def average(image, known, D, p, q, most, bound_each):
     weight = np.zeros(image.shape)
     for y in range(height - p + 1):
         for x in range(width - q + 1):
-            # code of the known pixels, without the mean of each channel
+            # code the known pixels, without the mean of each channel
             patch = image[y : y + p, x : x + q]
             seen = known[y : y + p, x : x + q]
             means = np.array(
@@ -70,7 +70,7 @@ def similar(image, p, q, y, x, reach, k):
         for column in range(max(0, x - reach), min(width - q, x + reach) + 1):
             there = image[row : row + p, column : column + q]
             far[row, column] = np.sum((there - here) ** 2)
-    far[y, x] = -1  # the first even among equal ones
+    far[y, x] = -1  # put the patch itself first, even among equal ones
     return sorted(far, key=far.get)[:k]
 
 
@@ -89,7 +89,7 @@ def filter_groups(image, first, p, q, corners, reach, k, sigma):
         P = np.array([first[a : a + p, b : b + q].ravel() for a, b in group])
         Y = np.array([image[a : a + p, b : b + q].ravel() for a, b in group])
 
-        # the filter, from the covariance of the approximations
+        # compute the filter from the covariance of the approximations
         C = np.cov(P.T, bias=True)
         W = C @ np.linalg.inv(C + sigma**2 * np.eye(len(C)))
 

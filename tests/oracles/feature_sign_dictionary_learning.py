@@ -63,7 +63,7 @@ def feature_sign_search(x, D, alpha):
             if (np.sign(z) == theta).all():
                 a = z
                 break
-            # the best point between a and z at which a coefficient becomes zero, or z
+            # choose the best point between a and z at which a coefficient becomes zero, or z
             points = [z]
             for j in np.flatnonzero(a * z < 0):
                 point = a + a[j] / (a[j] - z[j]) * (z - a)

@@ -74,7 +74,7 @@ def markov_fisher(kernel, x, z):
     size = len(contexts)
     info = np.ones(size * 4) if isinstance(kernel.information, str) else kernel.information
 
-    # score of the first symbols
+    # compute the score of the first symbols
     for i, v in enumerate(contexts):
         starts = []
         for s in (x, z):
@@ -82,7 +82,7 @@ def markov_fisher(kernel, x, z):
             starts.append((s.startswith(v) / kernel.startprob[i] - 1) if long else 0.0)
         total += starts[0] * starts[1] / info[i]
 
-        # score of each transition: counts less visits
+        # compute the score of each transition: counts minus visits
         for a in range(M):
             g = []
             for s in (x, z):
@@ -191,11 +191,11 @@ def alignments(kernel, s, t, state="AB"):
     q = kernel.insert
     P = np.asarray(kernel.joint)
 
-    # sum over the next symbol
+    # sum over the next symbol of each string
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
 
-    # both strings continue, or only one of them
+    # both strings continue, or only one of them does
     if s and t:
         total += pair * P[a, b] * alignments(kernel, s[1:], t[1:], "AB")
     if s and into[0]:

@@ -11,7 +11,7 @@ def probability_of_one(beta, chosen, eps, r, d):
     for k in chosen:
         silent *= beta[k][d]
     p = eps * r + (1 - eps) * (1 - silent)
-    return min(max(p, 1e-6), 1 - 1e-6)  # the model's bounds
+    return min(max(p, 1e-6), 1 - 1e-6)  # keep probabilities within the bounds of the model
 
 
 def log_likelihood(X, beta, sets, eps, r):

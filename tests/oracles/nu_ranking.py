@@ -29,7 +29,7 @@ def ranking_steps(K, ranks, bounds, tol):
         lo[lower[y]] = part[y] * bounds[lower[y]] / bounds[lower[y]].sum()
 
     while True:
-        # 1. exchanges of two weights of one threshold
+        # 1. exchange two weights of one threshold
         f = K @ (u - lo)
         gains = []
         up = []
@@ -51,7 +51,7 @@ def ranking_steps(K, ranks, bounds, tol):
             if more >= 0 and rise >= 0:
                 up.append((f[more] - f[rise], more, rise))
 
-        # 2. exchanges of four weights of two thresholds
+        # 2. exchange four weights of two thresholds
         if up:
             (a, i, j) = min(up)
             (b, k, m) = max(down)
@@ -61,7 +61,7 @@ def ranking_steps(K, ranks, bounds, tol):
         if gain <= tol:
             return u - lo
 
-        # 3. exact step, cut at the bounds
+        # 3. make the exact step, cut at the bounds
         d = np.zeros(n)
         for weights, q, sign in moves:
             d[q] += sign if weights is u else -sign

@@ -134,7 +134,7 @@ def slow_features(X, W, starts=(0,), hold=1000):
 
     n_steps = 0
     for t, x in enumerate(X):
-        # 1. principal components of the samples, by the residual (CCIPCA)
+        # 1. update principal components of the samples by the residual (CCIPCA)
         eta = rate(t + 1)
         u = x - mean
         mean = mean + eta * u
@@ -144,7 +144,7 @@ def slow_features(X, W, starts=(0,), hold=1000):
             continue
         n_steps += 1
 
-        # 2. whiten the difference of samples; directions of no variance stay out
+        # 2. whiten the difference of samples; omit directions without variance
         largest = max(np.sqrt(v @ v) for v in vectors if v is not None)
         d = x - X[t - 1]
         z = np.zeros(K)
@@ -157,6 +157,6 @@ def slow_features(X, W, starts=(0,), hold=1000):
                 for w in minor.W:
                     w[j] = 0.0
 
-        # 3. minor component of the whitened differences
+        # 3. update the minor component of the whitened differences
         minor.follow(z, rate(n_steps), step_rate(n_steps, hold=hold))
     return vectors, minor, mean

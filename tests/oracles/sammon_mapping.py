@@ -17,7 +17,7 @@ def sammon_newton(D, Y, n_steps=200):
 
     c = D[np.triu_indices(n, 1)].sum()
     for _ in range(n_steps):
-        # first and second derivatives of the stress
+        # compute the first and second derivatives of the stress
         first = np.zeros((n, k))
         second = np.zeros((n, k))
         for p in range(n):

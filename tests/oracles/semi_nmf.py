@@ -40,7 +40,7 @@ def convex_objective(K, W, B):
     """Objective of convex factorisation through the Gram matrix, term by term."""
     total = 0.0
     for i in range(len(K)):
-        combined = B @ W[i]  # what stands for row i
+        combined = B @ W[i]  # compute the approximation of row i
         total += K[i, i] - 2 * K[i] @ combined + combined @ K @ combined
     return total / 2
 

@@ -24,7 +24,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
     weight = 0.0
     n_steps = 0
     for t in range(n - lag):
-        # steps within a sequence, weighted by their duration
+        # use steps within a sequence, weighted by their duration
         one_sequence = all(ids[t] == ids[s] for s in range(t, t + lag + 1))
         if one_sequence and valid[t] and valid[t + lag]:
             duration = 1.0 if times is None else times[t + lag] - times[t]
@@ -65,7 +65,7 @@ def bare_bones(X):
     expanding, centring and differencing, which are done here with the whole matrix in memory.
     """
     p = X.shape[1]
-    # quadratic expansion
+    # compute the quadratic expansion
     F = np.empty((len(X), p + p * (p + 1) // 2), order="F")
     F[:, :p] = X
     column = p
@@ -74,7 +74,7 @@ def bare_bones(X):
         column += p - i
     F -= F.mean(axis=0)
 
-    # 1. covariance and its spectrum
+    # 1. compute the covariance and its spectrum
     start = time.perf_counter()
     C = dsyrk(1.0 / len(F), F, trans=1, lower=1)
     variance, V = linalg.eigh(C, check_finite=False)
@@ -83,7 +83,7 @@ def bare_bones(X):
     steps = np.diff(F, axis=0)
     del F
 
-    # 2. second moment of the steps
+    # 2. compute the second moment of the steps
     start = time.perf_counter()
     A = dsyrk(1.0 / len(steps), steps, trans=1, lower=1)
     seconds += time.perf_counter() - start
@@ -92,7 +92,7 @@ def bare_bones(X):
     W = V / np.sqrt(variance)
     M = W.T @ A @ W
 
-    # 3. their spectrum in whitened coordinates
+    # 3. compute their spectrum in whitened coordinates
     start = time.perf_counter()
     delta, _ = linalg.eigh(M, check_finite=False)
     return delta, seconds + time.perf_counter() - start

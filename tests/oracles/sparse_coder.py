@@ -41,7 +41,7 @@ def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
             score[support] = -1
             new = int(np.argmax(score))
 
-        # 2. fit by all chosen atoms
+        # 2. fit the signal by all chosen atoms
         support.append(new)
         r, a = least_squares(x, D, support)
 

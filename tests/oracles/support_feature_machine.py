@@ -20,7 +20,7 @@ def linear_program(X, y, costs, *, margin, centers, slack_cost=None, intercept=T
     b = y[:, None] if intercept else np.zeros((n, 1))
     soft = slack_cost is not None
 
-    # variables: w, bounds of |w|, intercept, slack
+    # variables are w, bounds of |w|, the intercept, and the slacks
     c = np.concatenate([np.zeros(p), costs, [0.0], slack_cost if soft else np.zeros(n)])
     rows = np.hstack([-signed, np.zeros((n, p)), -b, -np.eye(n)])
     eye = np.eye(p)
@@ -78,7 +78,7 @@ def fewest(X, y, *, margin, centers, largest=100.0):
     signed = X * y[:, None]
     eye = np.eye(p)
 
-    # u_j = 0 means w_j = 0
+    # if u_j = 0, then w_j = 0
     constraints = [
         LinearConstraint(np.hstack([signed, y[:, None], np.zeros((n, p))]), margin, np.inf),
         LinearConstraint(np.hstack([eye, np.zeros((p, 1)), -largest * eye]), -np.inf, 0),

@@ -44,7 +44,7 @@ def relation(kernel):
         V = np.linalg.svd(D)[2][: kernel.n_components]
         return V.T @ V
 
-    # diffusion kernels: sums over chains of terms in documents
+    # diffusion kernels are sums over chains of terms in documents
     lam = kernel.decay
     if lam is None:
         lam = kernel.relative / np.linalg.eigvalsh(G)[-1]

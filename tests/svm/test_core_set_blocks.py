@@ -241,7 +241,7 @@ def test_machine_of_some_samples_matches_the_table():
     lazy = fitted(model, X, None, (1400, 1600))
     assert lazy.n_passes_ == 0
     assert_array_equal(lazy.support_, here.support_)
-    # scores of all others
+    # compute the scores of all other rows
     assert lazy.offset_ == pytest.approx(here.offset_, rel=1e-6)
 
 

@@ -51,7 +51,7 @@ def test_boundary_is_where_the_decision_changes_its_sign():
     display = CoreSetDisplay.from_estimator(model, X, y, grid_resolution=150)
     line = np.concatenate(display.boundary_.get_paths()[0].to_polygons(closed_only=False))
     scale = np.abs(model.decision_function(X)).mean()
-    # linear between the points of the grid
+    # the drawn line is linear between the points of the grid
     assert np.abs(model.decision_function(line)).max() < 0.01 * scale
 
     grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
@@ -89,7 +89,7 @@ def test_classes_have_one_colour_each_in_samples_core_and_regions():
     assert_allclose(display.core_.get_facecolor(), expected)
     assert_allclose(display.surface_.get_facecolor(), [to_rgba("C0", 0.2), to_rgba("C1", 0.2)])
 
-    # an order that only `classes` determines
+    # only `classes` determines this order
     one = CoreSetDisplay.from_estimator(model, X, np.repeat("right", 300))
     assert legend(one)[:2] == ["left", "right"]
     assert_allclose(one.core_.get_facecolor()[0], to_rgba("C1"))
@@ -108,7 +108,7 @@ def test_three_classes_and_names_in_a_pipeline():
     assert_array_equal(display.response[7], model.predict(grid))
     assert_array_equal(display.core_.get_offsets(), X.to_numpy()[model[-1].core_indices_])
 
-    # thirteen columns; the last step gets two
+    # the table has thirteen columns; the last step gets two
     model = make_pipeline(StandardScaler(), PCA(2), machine()).fit(wine.data, y)
     display = CoreSetDisplay.from_estimator(model, wine.data, y)
     assert display.ax_.get_ylabel() == "pca1"

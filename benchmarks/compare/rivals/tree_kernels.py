@@ -87,7 +87,7 @@ def by_hand(inputs):
 
     @lru_cache(None)
     def common(a, b):
-        if a[1:] and [c[0] for c in a] == [c[0] for c in b]:  # the same rule
+        if a[1:] and [c[0] for c in a] == [c[0] for c in b]:  # both nodes have the same rule
             return 0.3 * prod(1 + x for x in map(common, a[1:], b[1:]))
         return 0.0
 

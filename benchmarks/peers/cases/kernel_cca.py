@@ -52,7 +52,7 @@ def quality(views, duals):
     sb = Kb @ duals.b
 
     cross = (sa * sb).sum(axis=0) / (n - 1)
-    # regularised variances of the canonical variables
+    # compute the regularised variances of the canonical variables
     size = [
         (1 - TAU) * (s * s).sum(axis=0) / (n - 1) + TAU * (d * s).sum(axis=0)
         for s, d in ((sa, duals.a), (sb, duals.b))

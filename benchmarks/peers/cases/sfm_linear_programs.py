@@ -77,7 +77,7 @@ def whole_programs(problem):
         b_eq = [1.0]
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * slack.shape[1]
 
-    # reweighting [Weston 2003]
+    # reweight the features [Weston 2003]
     costs = np.ones(p)
     e = None
     before = np.zeros(p)

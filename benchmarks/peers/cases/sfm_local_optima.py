@@ -69,7 +69,7 @@ def _fewest(X, y, formulation, largest=100.0):
         LinearConstraint(np.hstack([eye, none, largest * eye]), 0, np.inf),
     ]
 
-    # centres of the classes one apart, to exclude w = 0
+    # require the class centres to be one apart, to exclude w = 0
     if formulation == "centers":
         between = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
         row = np.concatenate([between, np.zeros(p + 1)])[None]

@@ -119,7 +119,7 @@ def sksfa_sfa(series):
 def deeptime_tica(series):
     from deeptime.decomposition import TICA
 
-    # scaling=None: outputs of unit variance, like slow features
+    # with scaling=None, outputs have unit variance, like slow features
     expand = _expanded(series)
     model = TICA(lagtime=1, dim=N_COMPONENTS, scaling=None).fit_from_timeseries(
         expand(series.X)

@@ -26,7 +26,7 @@ def work(size, rng):
     X = StandardScaler().fit_transform(X)[order]
     y = y[order]
 
-    # two thirds for training
+    # train on two thirds of the samples
     held_out = np.arange(len(X)) % 3 == 0
     return {
         "X": X[~held_out],

@@ -46,7 +46,7 @@ def sorting(vectors):
     n = vectors.X.shape[1]
     ratio = np.sqrt(n) - LEVEL * (np.sqrt(n) - 1)
     for i, x in enumerate(vectors.X):
-        # sums over the largest entries
+        # compute sums over the largest entries
         z = np.sort(x - x.max())[::-1]
         first = np.cumsum(z)
         second = np.cumsum(z * z)
@@ -61,7 +61,7 @@ def sorting(vectors):
             s2 = second[middle - 1] - 2 * t * first[middle - 1] + middle * t * t
             low, high = (low, middle) if s1 * s1 >= ratio**2 * s2 else (middle + 1, high)
 
-        # the root for that support
+        # compute the root for this support
         mean = first[low - 1] / low
         spread = ((z[:low] - mean) ** 2).sum()
         tau = mean - ratio * np.sqrt(spread / (low * (low - ratio**2)))

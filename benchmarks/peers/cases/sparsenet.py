@@ -78,7 +78,7 @@ def textbook(patches):
     """Conjugate gradients for one signal after the other, small gradient steps of the atoms."""
     from scipy.optimize import minimize
 
-    rng = np.random.RandomState(0)  # the same batches as ours
+    rng = np.random.RandomState(0)  # draw the same batches as `Sparsenet`
     D = patches.start.copy()
     for _ in range(patches.passes):
         order = rng.permutation(len(patches.X))

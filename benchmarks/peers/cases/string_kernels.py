@@ -92,7 +92,7 @@ def gap_weighted(s, t, p):
     powers_s = np.tril(powers_s)
     powers_t = np.tril(powers_t)
     for _ in range(p):
-        ends = 0.25 * equal * before[:-1, :-1]  # subsequences that end at both positions
+        ends = 0.25 * equal * before[:-1, :-1]  # count subsequences that end at both positions
         total += ends.sum()
         before = np.zeros_like(before)
         before[1:, 1:] = powers_s @ ends @ powers_t.T

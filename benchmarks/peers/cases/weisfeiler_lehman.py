@@ -10,7 +10,7 @@ N_ITER = 3
 
 
 class Problem(NamedTuple):
-    graphs: list  # labels, edges
+    graphs: list  # labels and edges of each graph
     theirs: list  # edges with both directions, labels by node
     reference: np.ndarray  # counts of nested tuples, on the first graphs
 
@@ -49,7 +49,7 @@ def plain(graphs):
     for labels, edges in graphs:
         counts = {}
         for h in range(N_ITER + 1):
-            # relabel: own label and the sorted labels around
+            # relabel each node by its own label and the sorted labels of its neighbours
             if h:
                 around = [[] for _ in labels]
                 for u, v in edges:
