@@ -181,7 +181,7 @@ class RolesDisplay:
         self.column_order_ = right_order(roles)[:max_columns]
         cells = self._cells(roles, has_role)
 
-        # panel heights proportional to roles and people, with at most 4 inches for people
+        # make panel heights proportional to roles and people, with at most 4 inches for people
         n_drawn, p_drawn = cells.shape
         heights = (LINE * k, min(LINE * n_drawn, 4.0))
         width = max(2 * FRAME + LINE * p_drawn, figure_size(0)[0])

@@ -328,7 +328,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         average = np.divide(total, weight, out=rough, where=weight > 0)
         filled = np.where(observed, image, average)
 
-        # EM: code the filled image, with a noise level that decreases to the noise of the image
+        # With "em", code the filled image with a noise level that decreases to the noise of the
+        # image
         if self.algorithm == "em":
             for level in np.geomspace(START_NOISE, 1.0, self.n_rounds):
                 total, weight = average_codes(self, filled, None, grid, level * sigma)

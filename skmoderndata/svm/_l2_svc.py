@@ -419,7 +419,8 @@ class L2SVC(AbsentClasses, KernelMachine, ClassifierMixin, Base):
             threads = nullcontext()
         else:
             pairs = list(combinations(range(n_classes), 2))
-            threads = one_blas_thread()  # the number of BLAS threads would affect the rounding
+            # use one BLAS thread, because the number of threads affects the rounding
+            threads = one_blas_thread()
         with threads:
             return run_parts(
                 self, X, y, one_pair, pairs,

@@ -190,7 +190,8 @@ def test_noise_costs_in_proportion(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_input_blocks_and_seed(kind, seed):
-    X = signals(seed, 64, 2)  # few, so that the solution is unique for Walsh functions too
+    # use few non-zeros, so that the solution is unique for Walsh functions too
+    X = signals(seed, 64, 2)
     model = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(X)
     Y = model.transform(X)
     assert model.n_measurements_ == 32
