@@ -126,13 +126,14 @@ def test_squared_norm_with_the_conic_route(seed):
 
 
 @pytest.mark.certificate
+@pytest.mark.filterwarnings("ignore:.*duality gap")
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 5])
 @pytest.mark.parametrize("logistic", [False, True])
-def test_gap_bounds_the_error_of_a_fit_that_is_stopped_early(logistic, seed):
+def test_gap_bounds_the_error_of_a_fit_that_is_stopped_early(logistic, max_iter, seed):
     X, y, _ = drawn(seed)
     target = y > np.median(y) if logistic else y
     model = GroupLassoClassifier if logistic else GroupLasso
-    with pytest.warns(match="duality gap"):
-        early = model(0.01, LABELS, ridge=0.05, max_iter=1).fit(X, target)
+    early = model(0.01, LABELS, ridge=0.05, max_iter=max_iter).fit(X, target)
     settings = {
         "alpha": 0.01, "ridge": 0.05, "mix": 0.0, "weights": np.sqrt(np.bincount(LABELS)),
     }  # fmt: skip
@@ -141,7 +142,11 @@ def test_gap_bounds_the_error_of_a_fit_that_is_stopped_early(logistic, seed):
     w = np.ravel(early.coef_)
     reached = value(X, target, share, w, early.intercept_, **settings).value
     unit = np.log(2) if logistic else 0.5 * y.var()
-    assert 1e-8 < (reached - best) / unit <= early.dual_gap_ * (1 + 1e-6)
+    error = (reached - best) / unit
+    assert (
+        error <= early.dual_gap_ * (1 + 1e-6) + 1e-8
+    )  # accuracy of the interior point solver
+    assert max_iter > 1 or error > 1e-6
 
 
 @pytest.mark.oracle

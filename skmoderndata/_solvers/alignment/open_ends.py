@@ -49,15 +49,16 @@ def _columns(
         above = np.inf
         above_begin = 0
         for i in range(n):
-            # find the smallest of the three neighbours
+            # find the smallest of the three neighbours; as best alignments do not cross, `left`
+            # never begins later than `diagonal`, and `above` never begins earlier
             left = column[i]
             left_begin = begins[i]
             best = diagonal
             begin = diagonal_begin
-            if above < best or (above == best and above_begin > begin):
+            if above <= best:
                 best = above
                 begin = above_begin
-            if left < best or (left == best and left_begin > begin):
+            if left < best:
                 best = left
                 begin = left_begin
 
