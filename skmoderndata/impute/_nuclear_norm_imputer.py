@@ -122,10 +122,12 @@ class NuclearNormImputer(
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
         Maximum number of singular value thresholdings for the final `alpha`.
-    min_value, max_value : float or array-like of shape (n_features,), default=-inf, inf
-        Bounds of the imputed values, one for all features or one for each. As in
+    min_value : float or array-like of shape (n_features,), default=-inf
+        Lower bound of the imputed values, one for all features or one for each. As in
         :class:`~sklearn.impute.IterativeImputer`, values beyond a bound are replaced by the bound;
         the low-rank fit and the known cells do not change.
+    max_value : float or array-like of shape (n_features,), default=inf
+        Upper bound of the imputed values.
     missing_values : float, int or pandas.NA, default=nan
         Placeholder of the missing cells. For sparse input, cells that are not stored are missing,
         too; a stored zero is a known zero.
