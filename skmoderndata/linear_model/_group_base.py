@@ -126,7 +126,7 @@ def _checked_weights(group_weights, sizes, allow_zero):
 
 def _remedy(allow_zero):
     if allow_zero:
-        return "A weight of 0 leaves a group unpenalised, but one must be positive and finite."
+        return "0 leaves a group unpenalised, but at least one must be positive and finite."
     return "To leave a group practically unpenalised use a weight of 1e-6."
 
 
