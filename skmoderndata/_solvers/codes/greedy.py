@@ -173,7 +173,7 @@ def orthogonal_matching_pursuit(
             if mask is not None:
                 inputs = _masked(inputs, mask[block])
 
-            G, row_of = no_rows(k, n_kept) if gram is None else all_rows(gram)
+            G, row_of = no_rows(k, min(n_kept, m * cap)) if gram is None else all_rows(gram)
             codes = _empty_output(m, cap)
             try:
                 space = spaces.pop()
