@@ -164,8 +164,9 @@ def _how(rows, measured):
     rounds = " to ".join(str(n) for n in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
     return (
         f"{rounds} timed rounds, with the contenders interleaved in rotating order, each on its "
-        "own copy of the same data. Each contender first solves a small problem that is not timed, "
-        f"so the times do not include imports and compilation. {_count(measured['cores'], 'core')}, "
+        "own copy of the same data. Each contender first solves a small problem that is not "
+        "timed, so the times do not include imports and compilation. "
+        f"{_count(measured['cores'], 'core')}, "
         f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
 
