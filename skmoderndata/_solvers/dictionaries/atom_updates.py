@@ -16,7 +16,7 @@ from scipy.linalg import lstsq
 
 from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES, aligned_empty
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.linalg import eigen_range
@@ -260,7 +260,8 @@ def sweep(
         R[~observed] = 0.0
         ridges = ridges or Ridges(0.0, np.zeros(len(D)), np.zeros(D.shape[1]))
     elif positive or not exact:
-        power_steps(R, D, A.data, users, order, positive, center, np.empty(D.shape[1]))
+        room = aligned_empty(1, D.shape[1])[0]
+        power_steps(R, D, A.data, users, order, positive, center, room)
         return
     d: Array | None
 
