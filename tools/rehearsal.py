@@ -27,7 +27,7 @@ LONGEST_STEP = 1200
 LINES_SHOWN = 15
 
 COMPARE = "--quick --only RobustPCA"
-TEST = "README.md docs/quickstart.md tests/decomposition/test_robust_pca.py tests/common/test_stored_models.py"
+TEST = "README.md docs/quickstart.md tests/common/test_stored_models.py"
 EXAMPLE = "plot_ten_minutes"
 STEPS = ("doctests", "notebook", "compare", "test")
 # Variables that would let a step use packages from outside its environment.

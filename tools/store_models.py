@@ -46,8 +46,10 @@ from skmoderndata.sparse_coding import SparseCoder
 from skmoderndata.svm import L2SVC, CoreVectorMachine, SupportFeatureMachine
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "stored_models"
-# Size of the largest file, and of all files of one version, in bytes.
-LARGEST_FILE, LARGEST_SET = 20_000, 300_000
+# Size of the largest file, in bytes.
+LARGEST_FILE = 20_000
+# Size of all files of one version, in bytes.
+LARGEST_SET = 300_000
 # Packages whose classes and arrays are in the files.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 PICKLE_PROTOCOL = 4

@@ -15,7 +15,9 @@ def renamed_parameters(*, removed_in, **successors):
     """
 
     def decorate(cls):
-        init, set_params, set_state = cls.__init__, cls.set_params, cls.__setstate__
+        init = cls.__init__
+        set_params = cls.set_params
+        set_state = cls.__setstate__
 
         @functools.wraps(init)
         def init_renamed(self, *args, **parameters):
@@ -31,7 +33,8 @@ def renamed_parameters(*, removed_in, **successors):
                 self, {successors.get(name, name): value for name, value in state.items()}
             )
 
-        cls.__init__, cls.set_params = init_renamed, set_params_renamed
+        cls.__init__ = init_renamed
+        cls.set_params = set_params_renamed
         cls.__setstate__ = set_state_renamed
         return cls
 

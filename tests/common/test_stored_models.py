@@ -32,8 +32,10 @@ SKOPS_FILES = [path for folder in SETS for path in sorted(folder.glob("*.skops")
 # Tolerance, relative to the largest value of an answer, for the rounding of other processors and
 # of other versions of BLAS.
 ANSWER_TOL = 1e-9
-# Size of the largest file, and of all files of one version, in bytes.
-LARGEST_FILE, LARGEST_SET = 20_000, 300_000
+# Size of the largest file, in bytes.
+LARGEST_FILE = 20_000
+# Size of all files of one version, in bytes.
+LARGEST_SET = 300_000
 
 
 def file_id(path):
@@ -84,7 +86,8 @@ def assert_stored_answer(model, path):
     with np.load(path.with_suffix(".npz")) as stored:
         names = [name for name in stored.files if name.startswith("sample_")]
         samples = stored["X"] if "X" in stored else [stored[name] for name in names]
-        method, expected = str(stored["method"]), stored["answer"]
+        method = str(stored["method"])
+        expected = stored["answer"]
     if names and samples[0].ndim == 0:
         samples = [str(text) for text in samples]
 

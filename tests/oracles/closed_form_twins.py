@@ -332,7 +332,7 @@ def exponential_diffusion(k, u, v):
 
 def von_neumann(k, u, v):
     B = np.asarray(k.similarity)
-    lam = k.relative / max(abs(np.linalg.eigvals(B))) if k.decay is None else k.decay
+    lam = k.relative_decay / max(abs(np.linalg.eigvals(B))) if k.decay is None else k.decay
     K = np.linalg.inv(np.eye(len(B)) - lam * B)
     return (K if k.include_identity else B @ K)[u, v]
 

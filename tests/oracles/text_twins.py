@@ -47,7 +47,7 @@ def relation(kernel):
     # diffusion kernels are sums over chains of terms in documents
     lam = kernel.decay
     if lam is None:
-        lam = kernel.relative / np.linalg.eigvalsh(G)[-1]
+        lam = kernel.relative_decay / np.linalg.eigvalsh(G)[-1]
     if kernel.kind == "exponential":
         return linalg.expm(lam * G)
     return np.linalg.inv(np.eye(5) - lam * G)
