@@ -7,7 +7,7 @@ import pytest
 from tests.common import rules
 
 sys.path.append(str(rules.ROOT / "tools"))
-import rehearsal  # noqa: E402
+import rehearsal
 
 pytestmark = pytest.mark.edge
 
