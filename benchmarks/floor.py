@@ -62,7 +62,37 @@ FURTHER = {
 }
 
 # Why a class takes longer than the limit, for the page.
-REASONS: dict[str, str] = {}
+REASONS = {
+    "BasisPursuit": "estimates the noise by cross-validation, and follows a path for each fold",
+    "CompressedSensing": "also prepares the basis in which the signals are sparse",
+    "ConvexNMF": "starts from `KMeans`, and makes about 50 passes",
+    "CoreVectorMachine": "judges the kernel width on pairs of samples, certifies the duality gap, "
+    "and evaluates kernels in NumPy",
+    "DoubleCenterer": "also squares the distances, and checks that they are symmetric",
+    "GroupLasso": "selects groups and certifies the duality gap in NumPy; `Lasso` is compiled",
+    "GroupLassoCV": "solves problems with groups on all folds and penalties",
+    "GroupLassoClassifier": "solves problems with groups, and certifies the duality gap",
+    "HierarchicalSlowFeatureAnalysis": "finds linear, then quadratic slow features, and projects "
+    "rows on both",
+    "IncompleteCholesky": "draws pivots block by block; `Nystroem` draws all of them at once",
+    "KernelCCA": "decomposes two kernel matrices of 30 rows; `CCA` works on 5 columns",
+    "NuclearNormImputer": "chooses its penalty by cross-validation, with 80 completions",
+    "RobustPCA": "separates outliers by several convex programs; transforms by robust regression "
+    "of each row",
+    "SammonMapping": "minimises the stress in about 40 steps",
+    "SemiNMF": "makes about 12 passes, of ten NumPy calls and more each",
+    "SlowFeatureAnalysis": "needs moments of rows and of steps, and two eigendecompositions",
+    "SparseCoder": "normalises the dictionary, removes equal atoms and computes the Gram matrix "
+    "in `fit`, so that `transform` is fast",
+    "SparseGaussianProcessClassifier": "optimises kernel and inducing inputs, which pays from "
+    "some hundred rows on",
+    "SparseGaussianProcessRegressor": "optimises kernel and inducing inputs, which pays from "
+    "some hundred rows on",
+    "SparseNMF": "makes about 45 passes, of ten NumPy calls and more each",
+    "SparseRecovery": "normalises the columns, and keeps codes, residuals and gaps",
+    "SupportFeatureMachine": "solves about 40 linear programs",
+    "TimeSeriesKMeans": "aligns series, and averages them by alignment",
+}
 
 
 class Row(NamedTuple):

@@ -123,18 +123,21 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     """Mark the first of rows that are equal up to rounding (and up to sign, unless `signed`)."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     peaks[peaks == 0] = 1.0
+
     # compare each row at its own scale, so that small atoms are not all equal
     scales = np.round(np.log(peaks), 11)
     repeated = _repeated(scales)
     first = np.ones(len(rows), np.bool_)
     if not repeated.size:
         return first
+
     keys = np.round(rows[repeated] / peaks[repeated, None], 12)
     if not signed:
         largest = np.abs(keys).argmax(axis=1)[:, None]
         peak = np.take_along_axis(keys, largest, axis=1)
         keys = np.where(peak < 0, -keys, keys)
     keys = np.column_stack([keys, scales[repeated]]) + 0.0
+
     # sort only rows with equal sums: sorting all rows would take half as long as a Gram matrix
     alike = _repeated(keys.sum(axis=1))
     if not alike.size:
