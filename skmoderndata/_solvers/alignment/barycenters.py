@@ -90,14 +90,14 @@ def gather(
 
 
 @jit_leaf
-def gather_side_by_side(center, lanes, lengths, weights, room, band, sums, masses):
+def gather_side_by_side(center, lanes, lengths, weights, space, band, sums, masses):
     """Do the same as `gather` for several short series at once, keeping their full tables."""
     n = len(center)
     (longest, n_channels, width) = lanes.shape
-    D = room.tables
-    work = room.work
-    low = room.low
-    high = room.high
+    D = space.tables
+    work = space.work
+    low = space.low
+    high = space.high
     fill_corridor(n, longest, band, low, high)
 
     # 1. fill the tables of all lanes, row by row
@@ -152,8 +152,8 @@ def _gatherer(
             shape = (length + 1, len(lanes.values) + 1, len(members))
             D = tables[: int(np.prod(shape))].reshape(shape)
             low, high = np.empty((2, length), dtype=np.int64)
-            room = Room(D, np.empty((2, len(members))), low, high)
-            batches.append((*lanes, weights[members], room))
+            space = Room(D, np.empty((2, len(members))), low, high)
+            batches.append((*lanes, weights[members], space))
 
     def gathered(center: Array) -> tuple[Array, Array, float]:
         sums = np.zeros_like(center)

@@ -223,7 +223,7 @@ def _widest(low, high):
 
 @jit_leaf
 def _visit(
-    x, envelope, order, bounds, index, skipped, found, position, saved, room, turned, cells
+    x, envelope, order, bounds, index, skipped, nearby, position, saved, space, turned, cells
 ):
     """Search the series in a given order for the nearest series of x, about `cells` cells.
 
@@ -235,13 +235,13 @@ def _visit(
     finished, and the number of cells left over.
     """
     size = len(x)
-    costs, nearest = found
+    costs, nearest = nearby
     lower, upper = envelope
     k = len(costs)
-    low = room.low[:size]
-    high = room.high[:size]
+    low = space.low[:size]
+    high = space.high[:size]
     tail = saved[0, : size + 1]
-    reversed_tail = room.reversed_tail[: size + 1]
+    reversed_tail = space.reversed_tail[: size + 1]
     if turned is not None:
         by_channels(x, False, turned[0])
     wide = False
@@ -299,17 +299,17 @@ def _visit(
 
 @jit_leaf
 def _visit_all(
-    queries, order, bounds, index, first, found, position, saved, room, turned, cells
+    queries, order, bounds, index, first, nearby, position, saved, space, turned, cells
 ):
     """Search for all queries; return True when finished. Query p skips series ``first + p``."""
     values, offsets, lower, upper = queries
-    costs, nearest = found
+    costs, nearest = nearby
     for p in range(position[0], len(order)):
         begin = offsets[p]
         end = offsets[p + 1]
         ended, cells = _visit(
             *(values[begin:end], (lower[begin:end], upper[begin:end]), order[p], bounds[p]),
-            *(index, first + p, (costs[p], nearest[p]), position, saved, room, turned, cells),
+            *(index, first + p, (costs[p], nearest[p]), position, saved, space, turned, cells),
         )
         if not ended:
             position[0] = p
@@ -384,7 +384,7 @@ def search(
     widest = int(np.diff(index.offsets).max())
     saved = np.empty((4, max(longest, widest) + 1))
     low, high = np.empty((2, longest), dtype=np.int64)
-    room = Room(low, high, np.zeros(longest + 1))
+    space = Room(low, high, np.zeros(longest + 1))
     turned = None
     if widest >= WIDE:
         turned = np.empty(longest * n_channels), np.empty(widest * n_channels)
@@ -392,10 +392,10 @@ def search(
     if index.bounded:
         lower, upper = envelopes(values, offsets, index.band)
     queries = values, offsets, lower, upper
-    found = costs, nearest
+    nearby = costs, nearest
     in_pieces(
-        *(_visit_all, queries, order, bounds, index, alone, found),
-        *(position, saved, room, turned),
+        *(_visit_all, queries, order, bounds, index, alone, nearby),
+        *(position, saved, space, turned),
     )
     if lower_bounds is not None:
         lower_bounds[:] = bounds

@@ -154,11 +154,11 @@ def greedy_basis(
     totals, change = np.zeros((2, width))
     index = np.empty(len(candidates), dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
-    room = Room(near, old, new, totals, change, index, used, np.zeros_like(words))
+    space = Room(near, old, new, totals, change, index, used, np.zeros_like(words))
 
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
-    cost = _greedy_basis(words, candidates, bonus, penalty, room, U, Z)
+    cost = _greedy_basis(words, candidates, bonus, penalty, space, U, Z)
     return cost, U, Z
 
 
@@ -173,11 +173,11 @@ def _largest(totals, n):
 
 
 @jit_leaf
-def _greedy_basis(words, candidates, bonus, penalty, room, U, Z):
+def _greedy_basis(words, candidates, bonus, penalty, space, U, Z):
     """Write the components and memberships of `greedy_basis`, and return the cost."""
     n_words = words.shape[1]
     n_candidates = len(candidates)
-    near, old, new, totals, change, index, used, covered = room
+    near, old, new, totals, change, index, used, covered = space
     _transpose(candidates, near)
     missed = _total_gains(words, near, bonus, penalty, totals, old, new)
     extra = 0

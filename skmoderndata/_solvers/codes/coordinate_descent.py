@@ -70,7 +70,7 @@ def coordinate_descent(signals, i, observed, active, scratch, G, code, thorough)
             code[j] = max(code[j], 0.0)
         if code[j] != 0.0:
             if not ask_row(
-                j, signals.columns, observed, signals.scale, G, row_of, scratch.room
+                j, signals.columns, observed, signals.scale, G, row_of, scratch.space
             ):
                 return -1
             index[t] = j
@@ -147,7 +147,7 @@ def _sweep(signals, i, observed, index, t, scratch, G, code, every):
         step = new - old
         moved = max(moved, step * step * norm_sq)
         code[j] = new
-        if not ask_row(j, signals.columns, observed, signals.scale, G, row_of, scratch.room):
+        if not ask_row(j, signals.columns, observed, signals.scale, G, row_of, scratch.space):
             return -1.0
         g = G[row_of[j]]
         for q in range(k):

@@ -77,7 +77,7 @@ def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
                     break
 
                 if not ask_row(
-                    new, signals.columns, observed, signals.scale, G, row_of, scratch.room
+                    new, signals.columns, observed, signals.scale, G, row_of, scratch.space
                 ):
                     allow_all(banned)
                     return i
@@ -135,7 +135,7 @@ def _start(signals, observed, active, scratch, code, G):
     for j in range(code.shape[0]):
         if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
             if not ask_row(
-                j, signals.columns, observed, signals.scale, G, row_of, scratch.room
+                j, signals.columns, observed, signals.scale, G, row_of, scratch.space
             ):
                 return ZERO - 1
             before = t

@@ -34,14 +34,14 @@ def enlarged(G: Array) -> Array:
 
 
 @jit_leaf
-def ask_row(j, columns, observed, scale, G, row_of, room):
+def ask_row(j, columns, observed, scale, G, row_of, space):
     """Ensure that ``G[row_of[j]]`` is row j of the Gram matrix; return False if G is full.
 
     The row is computed from the transposed dictionary `columns` (n, k) and the weights `observed`
     (n,) of the entries of the signal (0 if missing), times ``scale[j] * scale[i]``. With the
     reciprocal norms of masked atoms as `scale`, these have unit norm; 0 bars an atom. `row_of`
     (k + 1,) holds the index of each atom's row, -1 if it is not computed, and in its last entry
-    the number of rows. `room` is work space: n numbers and n integers.
+    the number of rows. `space` is work space: n numbers and n integers.
     """
     if row_of[j] >= 0:
         return True
@@ -55,7 +55,7 @@ def ask_row(j, columns, observed, scale, G, row_of, room):
     for i in range(k):
         g[i] = 0.0
     if scale[j] != 0.0:
-        weights, entries = room
+        weights, entries = space
         count = ZERO
         for p in range(columns.shape[0]):
             c = observed[p] * columns[p, j]

@@ -256,7 +256,7 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
     r = work.rows[2, :n]
     L = work.rows[4:]
     banned = work.numbers[0]
-    room = work.rows[3], work.numbers[1]
+    space = work.rows[3], work.numbers[1]
 
     for i in range(m):
         if signals.mask_changed[i]:
@@ -307,9 +307,9 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
             steps += 1
 
             # 3. extend the factor; bar an atom in the span of the chosen ones
-            if not ask_row(new, signals.columns, observed, scale, G, row_of, room):
+            if not ask_row(new, signals.columns, observed, scale, G, row_of, space):
                 forget_rows(row_of)
-                ask_row(new, signals.columns, observed, scale, G, row_of, room)
+                ask_row(new, signals.columns, observed, scale, G, row_of, space)
             g = G[row_of[new]]
             u = U[t]
             pivot = g[new]

@@ -534,18 +534,18 @@ def descend(
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
     """
-    room = np.empty((3, len(a)))  # for the widest group
+    space = np.empty((3, len(a)))  # for the widest group
     penalties = group_lam, single_lam
-    return _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, room)
+    return _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, space)
 
 
 @jit_leaf
-def _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, room):
+def _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, space):
     """Do the work of `descend`."""
     group_lam, single_lam = penalties
-    old = room[0]
-    slope = room[1]
-    z = room[2]
+    old = space[0]
+    slope = space[1]
+    z = space[2]
     every = True
     reference = 0.0
     for sweep in range(1, max_sweeps + 1):

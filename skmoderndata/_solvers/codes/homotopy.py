@@ -104,7 +104,7 @@ def homotopy(signals, i, observed, active, scratch, G):
         # atoms
         if leaving < 0:
             if not ask_row(
-                new, signals.columns, observed, signals.scale, G, row_of, scratch.room
+                new, signals.columns, observed, signals.scale, G, row_of, scratch.space
             ):
                 allow_all(banned)
                 return ZERO - 1, events

@@ -61,7 +61,7 @@ class Scratch(NamedTuple):
     bits: Array  # the bits of `score`, as integers
     banned: Array  # False before and after each signal
     r: Array
-    room: tuple[Array, Array]  # see `ask_row`
+    space: tuple[Array, Array]  # see `ask_row`
 
 
 def work_space(signals: Signals) -> tuple[Active, Scratch]:
@@ -75,8 +75,8 @@ def work_space(signals: Signals) -> tuple[Active, Scratch]:
     banned = np.zeros(k, np.bool_)
     active = Active(chosen, gram_rows, a, theta, z, L)
     bits = score.view(np.int64)
-    room = np.empty(n), np.empty(n, np.int64)
-    return active, Scratch(c, v, score, bits, banned, np.empty(n), room)
+    space = np.empty(n), np.empty(n, np.int64)
+    return active, Scratch(c, v, score, bits, banned, np.empty(n), space)
 
 
 @jit_leaf

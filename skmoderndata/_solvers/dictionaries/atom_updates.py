@@ -260,8 +260,8 @@ def sweep(
         R[~observed] = 0.0
         ridges = ridges or Ridges(0.0, np.zeros(len(D)), np.zeros(D.shape[1]))
     elif positive or not exact:
-        room = aligned_empty(1, D.shape[1])[0]
-        power_steps(R, D, A.data, users, order, positive, center, room)
+        space = aligned_empty(1, D.shape[1])[0]
+        power_steps(R, D, A.data, users, order, positive, center, space)
         return
     d: Array | None
 
