@@ -120,7 +120,7 @@ def _rows_that_gain(words, covered, source, bonus, penalty, used):
     return n_used, ones, zeros
 
 
-class Room(NamedTuple):
+class WorkSpace(NamedTuple):
     """Work space of `greedy_basis`, in which w candidates stand side by side."""
 
     near: Array  # (n_words, w), candidates that share bits with a choice; at first all
@@ -128,7 +128,7 @@ class Room(NamedTuple):
     new: Array  # (w,), and after it
     totals: Array  # (w,), gains of all candidates
     change: Array  # (w,)
-    index: Array  # (n_candidates,)
+    positions: Array  # (n_candidates,)
     used: Array  # (n,), rows that use a choice
     covered: Array  # (n, n_words)
 
@@ -154,7 +154,7 @@ def greedy_basis(
     totals, change = np.zeros((2, width))
     index = np.empty(len(candidates), dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
-    space = Room(near, old, new, totals, change, index, used, np.zeros_like(words))
+    space = WorkSpace(near, old, new, totals, change, index, used, np.zeros_like(words))
 
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
