@@ -3,8 +3,8 @@
 Every core class is fitted to 30 rows of 5 columns (or 30 short series or strings) with its first
 parameter set of the common tests, and so is the closest scikit-learn estimator, with the same
 values of the parameters that both have. Both are called in turn in one process, after compilation;
-the medians of the processor times are compared. The time of most estimators of scikit-learn is here
-mostly validation and set-up.
+the medians of the processor times are compared. Most estimators of scikit-learn spend this time
+on validation and set-up.
 """
 
 import argparse
