@@ -270,6 +270,8 @@ class PartialViews(SecondViewPredictor, LinearViews):
                 f"{name} was fitted with {len(self.confounder_means_)} confounders: pass "
                 "confounders= of these samples, too."
             )
+
+        # compare the confounders with those of `fit`
         self._refuse_sparse(view)
         Z = confounder_table(confounders, view.shape[0], owner=name)
         if Z.shape[1] != len(self.confounder_means_):
@@ -277,6 +279,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
                 f"{name} was fitted with {len(self.confounder_means_)} confounders but received "
                 f"{Z.shape[1]}."
             )
+
         centred = Z - self.confounder_means_
         return [centred @ slopes for slopes in self.confounder_coef_]
 

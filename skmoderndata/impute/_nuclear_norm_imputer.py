@@ -399,6 +399,7 @@ class NuclearNormImputer(
                     f"number for each of the {n_features} features, got {value!r}."
                 )
             row[:] = values
+
         wrong = np.flatnonzero(bounds[0] >= bounds[1])
         if wrong.size:
             raise ValueError(

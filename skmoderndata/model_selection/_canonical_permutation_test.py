@@ -274,6 +274,7 @@ def _without_confounders(kind, X, Y, confounders):
             f"{NAME}: confounders are removed from tables, not from kernels: use "
             "RegularizedCCA or SparseCCA."
         )
+
     Z = confounder_table(confounders, len(X), owner=NAME)
     views = [orthogonal_rows(view, Z) for view in (X, Y)]
     n_rows = len(views[0])
@@ -282,6 +283,7 @@ def _without_confounders(kind, X, Y, confounders):
             f"{NAME}: {Z.shape[1]} confounders leave {n_rows} directions of {len(X)} rows to "
             "permute: use more rows or fewer confounders."
         )
+
     for name, view in zip(("X", "Y"), views, strict=True):
         if not view.any():
             raise ValueError(

@@ -49,22 +49,22 @@ def _columns(
         above = np.inf
         above_begin = 0
         for i in range(n):
-            # find the smallest of the three neighbours; as best alignments do not cross, `left`
-            # never begins later than `diagonal`, and `above` never begins earlier
-            left = column[i]
-            left_begin = begins[i]
+            # find the smallest of the three neighbours; best alignments do not cross, so that of
+            # `previous` never begins later than that of `diagonal`, that of `above` never earlier
+            previous = column[i]
+            previous_begin = begins[i]
             best = diagonal
             begin = diagonal_begin
             if above <= best:
                 best = above
                 begin = above_begin
-            if left < best:
-                best = left
-                begin = left_begin
+            if previous < best:
+                best = previous
+                begin = previous_begin
 
             cost = costs[i, j] if costs.size else local_cost(x[i], z[j], rooted)
-            diagonal = left
-            diagonal_begin = left_begin
+            diagonal = previous
+            diagonal_begin = previous_begin
             above = cost + best
             above_begin = begin
             column[i] = above
@@ -105,6 +105,8 @@ def best_window(
     """
     n = len(x)
     m = len(z)
+
+    # fill the table, of which only the last column and the last row are stored
     local_costs = np.empty((0, 0)) if costs is None else costs
     column = np.full(n, np.inf)
     begins = np.zeros(n, dtype=np.int64)
@@ -124,6 +126,8 @@ def best_window(
         end_begins,
         first,
     )
+
+    # choose the last point
     end = int(end_costs.argmin()) if open_end else m - 1
     return Window(float(end_costs[end]), int(end_begins[end]), end + 1)
 
@@ -159,6 +163,7 @@ def costs_of_windows(
     values, offsets = X
     others, other_offsets = Z
 
+    # align one series of X with all series of Z
     def row(i: int) -> list[float]:
         x = values[offsets[i] : offsets[i + 1]]
         windows = (
@@ -196,13 +201,16 @@ def best_windows(
     def search(low: int, high: int) -> None:
         if low == high:
             return
-        part = None if costs is None else np.ascontiguousarray(costs[:, low:high])
-        cost, start, stop = best_window(x, z[low:high], rooted=rooted, costs=part)
+        block = None if costs is None else np.ascontiguousarray(costs[:, low:high])
+        cost, start, stop = best_window(x, z[low:high], rooted=rooted, costs=block)
         heapq.heappush(rests, (cost, low + start, low + stop, low, high))
 
+    # cost, window and rest of the series for the best window of each rest
     rests: list[tuple[float, int, int, int, int]] = []
     search(0, len(z))
     windows: list[Window] = []
+
+    # take the best window of all rests, and search what it leaves of its rest
     while rests and len(windows) < n_windows:
         cost, start, stop, low, high = heapq.heappop(rests)
         if not cost <= largest or cost == np.inf:
