@@ -7,9 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._estimator.compat import unmasked
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES, working_memory
-from skmoderndata._solvers.common.quantities import FLOAT_BYTES
+from skmoderndata._solvers.common.arrays import working_memory
 from skmoderndata._solvers.common.typing import Array
+
+# Maximum number of entries of a sparse table that are made dense at a time.
+DENSE_ENTRIES = 2**20
 
 
 class Sample:
@@ -159,7 +161,7 @@ def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> It
 
 def dense_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
     """Yield `rows, X[rows]` of a sparse table, the rows as a dense array of bounded size."""
-    step = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * max(1, X.shape[1])))
+    step = max(1, DENSE_ENTRIES // max(1, X.shape[1]))
     for start in range(0, X.shape[0], step):
         rows = slice(start, min(start + step, X.shape[0]))
         yield rows, X[rows].toarray()

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skmoderndata._solvers.margins.nu_ranking import INTERIOR_TOL, nu_ranking_by_cvxpy
+from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
+from skmoderndata._solvers.margins.nu_ranking import nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.ranking_interior import interior_point
 from skmoderndata._solvers.margins.simplex_qp import gram_factor
 from skmoderndata.ranking import NuSVOR
@@ -91,7 +92,7 @@ def test_defaults_end_within_two_seconds(name):
 def test_objective_is_the_one_of_the_cone_solver(name):
     K, _, segments, bounds = problem(name, 0.9)
     theirs = nu_ranking_by_cvxpy(gram_factor(K), segments, bounds, enforced=False, tol=1e-6)
-    ours = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=1e-5)
+    ours = interior_point(K, segments, bounds, tol=RESULT_ROUNDING, flat=1e-5)
     unit = max(theirs.margin, 1e-5)
     assert abs(ours.certified.objective - theirs.objective) < 1e-5 * unit
     assert ours.certified.gap < 1e-6
@@ -101,7 +102,7 @@ def test_objective_is_the_one_of_the_cone_solver(name):
 @pytest.mark.parametrize("name", ["noisy_line", "iris_drawn", "wine"])
 def test_interior_point_solves_the_primal_problem(name):
     K, ranks, segments, bounds = problem(name, 0.8)
-    ours = interior_point(K, segments, bounds, tol=INTERIOR_TOL, flat=1e-5)
+    ours = interior_point(K, segments, bounds, tol=RESULT_ROUNDING, flat=1e-5)
     value, f, b, margin = ranking_primal(K, ranks, bounds)
     found = ours.certified
     assert_allclose(found.objective, value, rtol=1e-5)
@@ -116,7 +117,7 @@ def test_interior_point_solves_the_primal_problem(name):
 def test_interior_points_are_feasible_and_tight_in_all_units(fraction, scale):
     K, _, segments, bounds = problem("noisy_line", fraction)
     flat = 1e-5 * np.sqrt(scale)
-    found = interior_point(scale * K, segments, bounds, tol=INTERIOR_TOL, flat=flat)
+    found = interior_point(scale * K, segments, bounds, tol=RESULT_ROUNDING, flat=flat)
     assert found.certified.gap < 1e-8
     assert found.n_iter < 30
     assert ((found.upper >= 0) & (found.upper <= bounds)).all()

@@ -145,7 +145,7 @@ def _try_all(D, w, candidates, medoids, first, second, d_first, d_second, withou
                 out = j
 
         # 2. exchange c with the best medoid if that lowers the objective
-        if gain + change[out] < -ACCUMULATED_ROUNDING * objective:
+        if gain + change[out] < -ACCUMULATED_ROUNDING * (objective + removal[out]):
             medoids[out] = c
             _replace(D, medoids, out, first, second, d_first, d_second)
             objective = _removal_losses(w, first, d_first, d_second, removal)
@@ -174,8 +174,9 @@ def _changes(d, w, first, d_first, d_second, removal, change):
     their second nearest one.
     """
     for j in range(len(removal)):
-        change[j] = removal[j]
+        change[j] = 0.0
 
+    # add up in the order of `_removal_losses`, so that a copy of a medoid changes nothing at all
     gain = 0.0
     for i in range(len(w)):
         if d[i] < d_second[i]:
@@ -184,6 +185,8 @@ def _changes(d, w, first, d_first, d_second, removal, change):
                 change[first[i]] += w[i] * (d_first[i] - d_second[i])
             else:
                 change[first[i]] += w[i] * (d[i] - d_second[i])
+    for j in range(len(removal)):
+        change[j] += removal[j]
     return gain
 
 
