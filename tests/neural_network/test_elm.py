@@ -354,6 +354,15 @@ def test_laws_of_the_first_layer(activation, weight_distribution, seed):
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.edge
+def test_orthogonal_weights_of_one_feature_have_both_signs(seed):
+    X = np.random.default_rng(seed).normal(size=(50, 1))
+    model = ELMRegressor(
+        40, weight_distribution="orthogonal", standardize=False, random_state=seed
+    ).fit(X, X[:, 0])
+    assert set(np.sign(model.hidden_weights_[0])) == {-1.0, 1.0}
+
+
 @pytest.mark.invariance
 def test_pipeline_tuned_by_grid_search(seed):
     X, y = data(seed)

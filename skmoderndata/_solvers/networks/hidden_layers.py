@@ -20,7 +20,7 @@ def draw_weights(
 
     Columns of the weights have the norm `scale` (for "uniform" and "normal" only on average), so
     that standardised inputs give pre-activations of order `scale`. Intercepts are uniform within
-    `scale`. "orthogonal" draws blocks of p orthogonal columns.
+    `scale`. "orthogonal" draws blocks of p orthogonal columns, uniform on the orthogonal group.
     """
     if law == "uniform":
         W = rng.uniform(-1.0, 1.0, size=(p, L))
@@ -30,8 +30,9 @@ def draw_weights(
     else:
         blocks = [np.empty((p, 0))]
         for _ in range(-(-L // p)):
-            Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
-            blocks.append(Q)
+            Q, R = np.linalg.qr(rng.normal(size=(p, p)))
+            # LAPACK fixes signs of Q; for p = 1 all weights would be positive [Mezzadri 2007]
+            blocks.append(Q * np.sign(np.diag(R)))
         W = np.concatenate(blocks, axis=1)[:, :L]
 
     intercepts = scale * rng.uniform(-1.0, 1.0, size=L)
