@@ -161,17 +161,23 @@ class RadialNetwork(RidgeNetwork):
         candidates = np.sort(rng.permutation(used)[:CANDIDATES])
 
         # Estimate a width from random samples, because the centres are not known yet
-        few = rng.permutation(candidates)[: self.n_centers]
-        width = np.mean(self._widths(np.unique(X[few], axis=0)))
+        drawn = rng.permutation(candidates)[: self.n_centers]
+        width = np.mean(self._widths(np.unique(X[drawn], axis=0)))
         widths = np.full(len(candidates), width)
         P = self._functions(X, X[candidates], widths)
         selection = forward_selection(
             P, Y, w, max_columns=self.n_centers, intercept=self.fit_intercept
         )
-        index = selection.chosen if len(selection.chosen) else np.zeros(1, dtype=int)
+        index = selection.chosen
+        error_reduction = selection.error_reduction
+
+        # Use the first candidate if none explains anything, as for a constant target
+        if len(index) == 0:
+            index = np.zeros(1, dtype=int)
+            error_reduction = np.zeros(1)
 
         self.selected_ = candidates[index]
-        self.error_reduction_ = selection.error_reduction
+        self.error_reduction_ = error_reduction
         return X[self.selected_], widths[index]
 
     def _widths(self, centers):

@@ -89,6 +89,15 @@ def test_orthogonal_least_squares_by_refitting(seed):
     assert_allclose(model.error_reduction_, -np.diff(left) / total, rtol=1e-6)
 
 
+@pytest.mark.edge
+def test_selection_for_a_constant_target_has_one_centre():
+    X, y = data(0)
+    model = RBFNetworkRegressor(15, centers="ols", random_state=0).fit(X, np.ones_like(y))
+    assert model.centers_.shape == (1, X.shape[1])
+    assert_array_equal(model.error_reduction_, [0.0])
+    assert_allclose(model.predict(X), 1.0)
+
+
 @pytest.mark.oracle
 def test_widths_are_distances_from_the_nearest_centres(seed):
     X, y = data(seed)
