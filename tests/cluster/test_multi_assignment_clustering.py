@@ -342,6 +342,21 @@ def test_scores_with_a_candidate_match_all_sets(seed):
     assert_allclose(plain, expected, rtol=1e-5)
 
 
+@pytest.mark.certificate
+def test_refit_ends_at_a_fixed_point(seed):
+    rng = np.random.default_rng(seed)
+    X = overlapping(200, 30, 4, 0.3, rng)[0]
+    sets = assignment_sets(4, 4, allow_empty=False)
+    begin = boolean_model(sets, rng.uniform(size=(4, 30)) < 0.5, 0.9, 0.1, noise="mixture")
+    data = Data(X, None)
+    model, statistics, n_rounds = boolean_refit(data, begin, noise="mixture")
+    again, more, n_more = boolean_refit(data, model, noise="mixture")
+    assert n_rounds > 2
+    assert n_more == 1
+    assert_array_equal(again.beta, model.beta)
+    assert_allclose(more.free_energy, statistics.free_energy, rtol=1e-9)
+
+
 @pytest.mark.edge
 def test_rounds_of_a_refit_are_counted(seed):
     """A greedy start has no rounds of EM."""

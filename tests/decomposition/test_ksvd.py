@@ -71,6 +71,19 @@ def test_sweeps_match_full_residuals(seed):
 
 
 @pytest.mark.certificate
+def test_fit_stops_at_the_first_pass_that_gains_at_most_tol(seed):
+    X = planted(seed, 300, 12, 20, snr=20)[0]
+    model = KSVD(
+        20, n_nonzero_coefs=3, tol=0.01, max_iter=100, replace_until=0.0, random_state=seed
+    ).fit(X)
+    history = model.objective_history_
+    falls = -np.diff(history) / history[:-1]
+    assert model.n_iter_ == len(history) < 100
+    assert falls[-1] <= 0.01
+    assert (falls[:-1] > 0.01).all()
+
+
+@pytest.mark.certificate
 @pytest.mark.parametrize("kind", ["approximate", "exact", "masked", "positive"])
 def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
     X, D, codes = coded(seed, positive=kind == "positive")

@@ -43,6 +43,8 @@ NEGLIGIBLE = -60.0
 DECIDED = 1e-3
 # Maximum number of rounds that update sources, error rates and sets, or single sources.
 REFIT_ROUNDS = 50
+# Smallest relative decrease of the free energy in a refit that is not pure rounding error.
+REFIT_RTOL = 1e-9
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
 # Tolerance for the change of the fraction of noisy bits in the rounds for the error rates.
@@ -409,19 +411,20 @@ def boolean_refit(
     it = Iterations(REFIT_ROUNDS, 0.0, progress)
 
     for _ in it:
-        # update the sources, then the error rates, then the sets
+        # 1. update the sources, then the error rates, then the sets
         U = improve_sources(model, statistics)
         counts_by_union = union_counts(model.sets, U, statistics)
         q1, q0 = error_rates(counts_by_union)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
-        counts = expectation(data, new, 0)
+        new_statistics = expectation(data, new, 0)
 
-        least_fall = 1e-9 * abs(statistics.free_energy)
-        if counts.free_energy >= statistics.free_energy - least_fall:
+        # 2. stop if the likelihood no longer rises, and discard the round
+        least_fall = REFIT_RTOL * abs(statistics.free_energy)
+        if new_statistics.free_energy >= statistics.free_energy - least_fall:
             it.converged = True
             continue
         model = new
-        statistics = counts
+        statistics = new_statistics
     return model, statistics, it.n_iter
 
 
