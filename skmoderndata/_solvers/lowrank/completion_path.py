@@ -58,6 +58,15 @@ PATH_TOL = 1e-2
 # Maximum number of passes for each intermediate problem.
 PATH_PASSES = 50
 
+# Smallest ratio of the ranks of neighbouring solutions that counts as fast growth.
+RANK_GROWTH = 1.2
+
+# Number of hidden cells above which one increase of their error is enough to end the path.
+CELLS_OF_CERTAIN_ERROR = 10_000
+
+# Largest error on hidden cells, relative to a table of zeros, that counts as a minimum.
+USEFUL = 0.95
+
 
 class Completion(NamedTuple):
     """Scores of the rows on the row space `Vt`, None for blocks, and their quality."""
@@ -268,17 +277,17 @@ class CompletionTask(NamedTuple):
         root = 1.0 if table.weights is None else np.sqrt(table.weights[hidden])
         keep = np.ones(table.data.size, dtype=bool)
         keep[hidden] = False
-        table = table.part(keep)
+        training = table.part(keep)
         errors = np.full(path.size, np.inf)
         result = None
 
-        null = norm(root * values) ** 2
+        null = norm(root * values) ** 2  # error of a table of zeros
         stale = 0
         last_rank = 0
-        patience = 1 if values.size > 10_000 else 2
+        patience = 1 if values.size > CELLS_OF_CERTAIN_ERROR else 2
 
         for k, lam in enumerate(path):
-            result = self.step(table, lam, result, PATH_TOL, PATH_PASSES)
+            result = self.step(training, lam, result, PATH_TOL, PATH_PASSES)
             if self.progress.stopped:
                 return errors
 
@@ -286,9 +295,9 @@ class CompletionTask(NamedTuple):
             factors = result.factors
             scores = factors.U * factors.s
             if self.debias:
-                penalty = self.penalty(table, factors, lam)[1]
+                penalty = self.penalty(training, factors, lam)[1]
                 ones = np.ones(factors.s.size)
-                scores = solve_rows(table.X, factors.Vt, penalty, ones, table.weights)
+                scores = solve_rows(training.X, factors.Vt, penalty, ones, training.weights)
             errors[k] = norm(root * (entries(scores, factors.Vt, rows, columns) - values)) ** 2
 
             # Beyond the minimum, the solution fits noise: its rank grows fast, and so does the
@@ -298,12 +307,11 @@ class CompletionTask(NamedTuple):
             rank = factors.s.size
             if errors[k] <= SETTLED * best:
                 stale = 0
-            elif rank > 1.2 * last_rank:
+            elif rank > RANK_GROWTH * last_rank:
                 stale += 1
             last_rank = rank
-            if (stale >= patience and best < 0.95 * null) or errors[
-                k
-            ] <= ACCUMULATED_ROUNDING * null:
+            is_past_minimum = stale >= patience and best < USEFUL * null
+            if is_past_minimum or errors[k] <= ACCUMULATED_ROUNDING * null:
                 break
         return errors
 
