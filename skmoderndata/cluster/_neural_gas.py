@@ -44,6 +44,9 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_norms,
 )
 
+# Maximum number of passes of k-means after the passes of the gas.
+POLISH_PASSES = 300
+
 
 class NeuralGas(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
@@ -303,7 +306,8 @@ class NeuralGas(
         if not best.converged:
             warn_not_converged(
                 self,
-                reached="samples still changed their units after 300 passes of k-means",
+                reached="samples still changed their units after "
+                f"{POLISH_PASSES} passes of k-means",
                 remedy="increase max_iter, or set polish=False",
             )
         return self
@@ -415,6 +419,7 @@ class NeuralGas(
         return -float(w @ self._nearest(X).distance) * unit
 
     def _batch(self, X, w, start, progress):
+        """Run batch neural gas, and with `polish` k-means, from one start."""
         wide, narrow = self._widths()
         return batch_neural_gas(
             X,
@@ -423,11 +428,12 @@ class NeuralGas(
             width=wide,
             last_width=narrow,
             max_iter=self.max_iter,
-            polish=300 if self.polish else 0,
+            polish=POLISH_PASSES if self.polish else 0,
             progress=progress,
         )
 
     def _online(self, X, w, start, seed, progress):
+        """Make `max_iter` online passes, each in random order; with `polish`, end with k-means."""
         rng = np.random.RandomState(seed)
 
         n = len(w)
@@ -443,7 +449,9 @@ class NeuralGas(
                 break
 
         if self.polish and not stop:  # make only k-means passes
-            gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
+            gas = batch_neural_gas(
+                X, w, centers, width=1.0, last_width=1.0, max_iter=0, polish=POLISH_PASSES
+            )
             n_iter = self.max_iter + gas.n_iter
             return gas._replace(
                 n_iter=n_iter, objective=np.array([gas.inertia]), ranges=np.zeros(1)
@@ -456,9 +464,15 @@ class NeuralGas(
         last = annealed(wide, narrow, (t + 1) / self.max_iter)
 
         return Gas(
-            centers, near.first, near.second, inertia, np.array([inertia]), np.array([last]),
-            t + 1, True,
-        )  # fmt: skip
+            centers,
+            nearest=near.first,
+            second=near.second,
+            inertia=inertia,
+            objective=np.array([inertia]),
+            ranges=np.array([last]),
+            n_iter=t + 1,
+            converged=True,
+        )
 
     def _steps(self, X, order, w, start, seen, n_steps):
         return online_neural_gas(
