@@ -12,10 +12,10 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# Size of the unit of scaling; a cell holds its values divided by a power of this unit.
+# Unit of the exponents of cells: a cell holds its values divided by a power of this number.
 SCALE_DOWN = 2.0**-256
 
-# Size of the exponent of cells with probability 0, lower than any other exponent.
+# Exponent of cells with probability 0, lower than any other exponent.
 IMPOSSIBLE = -(2**60)
 
 # Cost of a cell with three states, in ordinary cells.
@@ -115,7 +115,7 @@ def _pairs(
 ):
     """Fill in the log-probabilities of pairs; return True once all are done.
 
-    Resumes at row ``position[1]`` of the pair ``which[position[0]]``.
+    Resumes at row ``position[1]`` of the pair ``pairs[position[0]]``.
     """
     codes, offsets = X
     codes_y, offsets_y = Y
@@ -151,8 +151,13 @@ def pair_logarithms(
         Probabilities of moves and of symbols.
     X, Y : tuple of (codes, offsets)
         Strings, packed.
-    which : ndarray of shape (n_pairs, 2)
+    pairs : ndarray of shape (n_pairs, 2)
         Indices of the string of X and the string of Y in each pair.
+
+    Returns
+    -------
+    logarithms : ndarray of shape (n_pairs,)
+        Log-probabilities; -inf if no alignment is possible.
     """
     logarithms = np.zeros(len(pairs))
     if len(pairs):
@@ -160,7 +165,7 @@ def pair_logarithms(
         longest = int(np.diff(Y[1]).max()) + 1
         rows = np.zeros((2, longest, 3))
         exponents = np.zeros((2, longest), dtype=np.int64)
-        state = np.zeros(2, dtype=np.int64), rows, exponents
+        position = np.zeros(2, dtype=np.int64)  # pair, and row of its table, to resume at
         in_pieces(
             _pairs,
             X,
@@ -171,6 +176,8 @@ def pair_logarithms(
             columns,
             model.ends,
             logarithms,
-            *state,
+            position,
+            rows,
+            exponents,
         )
     return logarithms
