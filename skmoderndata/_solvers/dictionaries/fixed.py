@@ -8,7 +8,7 @@ from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest inner product of unit atoms that count as equal; the later one is dropped.
+# Smallest |inner product| of unit atoms that count as equal; the later one is dropped.
 ALIKE = 0.999
 
 
@@ -157,21 +157,21 @@ def gabor(
 
 
 def first_of_alike(atoms: Array) -> Array:
-    """Drop unit atoms that nearly equal an earlier atom that is kept.
+    """Drop unit atoms that nearly equal, up to their sign, an earlier atom that is kept.
 
     Projected atoms are at most as far apart as the atoms themselves, so the exact inner
     product is only needed for few pairs.
     """
     # project atoms on 64 random directions, which distinguish most of them
     k, n = atoms.shape
-    shadow = atoms
+    projected = atoms
     if n > 128:
         directions = np.random.RandomState(0).normal(size=(n, 64))
         basis, _ = np.linalg.qr(directions)
-        shadow = (atoms @ basis).astype(np.float32)
+        projected = (atoms @ basis).astype(np.float32)
 
     # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; leave a margin for rounding errors
-    norms_sq = np.einsum("ij,ij->i", shadow, shadow)
+    norms_sq = np.einsum("ij,ij->i", projected, projected)
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)
 
@@ -179,7 +179,7 @@ def first_of_alike(atoms: Array) -> Array:
     for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
         first = block.start
         last = block.stop
-        products = np.abs(shadow[first:last] @ shadow[:last].T)
+        products = np.abs(projected[first:last] @ projected[:last].T)
         suspect = products > half[first:last, None] + half[:last]
         suspect &= np.arange(last) < np.arange(first, last)[:, None]
         suspect &= retained[:last]
