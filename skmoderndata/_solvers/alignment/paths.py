@@ -30,7 +30,8 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
     """Fill the table from row ``position[0]`` on, about `cells` cells; return True when finished.
 
     Local costs are computed from the series unless `costs` is not empty. Moves take two bits for
-    each cell of the corridor; only one row of costs is kept, in `saved` between calls.
+    each cell of the corridor; only one row of costs is kept, in `saved` between calls. Cells left
+    of the corridor keep costs of earlier rows: `low` must not decrease, so that none is read.
     """
     row = saved.copy()
     univariate = not costs.size and not rooted and x.shape[1] == 1
@@ -48,7 +49,6 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
         for j in range(low[i], high[i]):
             # find the smallest of the three neighbours
             above = row[j + 1]
-            k = j - low[i]
             best = diagonal
             move = DIAGONAL
             if above < best:
@@ -67,6 +67,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
             row[j + 1] = left = cost + best
 
             # pack four moves of two bits into a byte
+            k = j - low[i]
             byte |= move << (2 * (k & 3))
             if k & 3 == 3 or j == high[i] - 1:
                 steps[begins[i] + (k >> 2)] = byte
