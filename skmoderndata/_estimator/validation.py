@@ -320,8 +320,8 @@ def _check_objects(values: Any, owner: str) -> None:
     missing = np.fromiter(map(_is_missing, flat), bool, flat.size)
     if missing.any():
         raise ValueError(
-            f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {flat.size} values, "
-            f"the first at {where(missing)}: leave these samples out."
+            f"{owner}: y is missing (None or NaN) for {np.count_nonzero(missing)} of "
+            f"{flat.size} values, the first at {where(missing)}: leave these samples out."
         )
 
     # 2. reject infinite values
@@ -333,9 +333,9 @@ def _check_objects(values: Any, owner: str) -> None:
         )
 
     # 3. reject mixed types, and show a value of the rarer type
-    words = np.fromiter((isinstance(value, str | bytes) for value in flat), bool, flat.size)
-    if words.any() and not words.all():
-        rare = ~words if 2 * words.sum() > flat.size else words
+    strings = np.fromiter((isinstance(value, str | bytes) for value in flat), bool, flat.size)
+    if strings.any() and not strings.all():
+        rare = ~strings if 2 * strings.sum() > flat.size else strings
         raise ValueError(
             f"{owner}: y mixes strings and other values, such as "
             f"{flat[int(rare.argmax())]!r} at {where(rare)}: use one type for all."
