@@ -243,11 +243,11 @@ class Accepts(NamedTuple):
     """Properties of a class, from its card and its tags."""
 
     tier: str
-    instead: str
-    blocks: bool
-    sparse: bool
-    gaps: bool
-    outputs: bool
+    instead: str  # advice to use another class, or empty
+    blocks: bool  # Dask arrays
+    sparse: bool  # sparse matrices
+    gaps: bool  # NaN
+    outputs: bool  # y of several columns
 
 
 @functools.cache
@@ -258,15 +258,17 @@ def accepts_of(name: str) -> Accepts:
     if card is None:
         return Accepts("core", "", blocks=False, sparse=False, gaps=True, outputs=False)
     if not hasattr(cls, "fit"):
-        return Accepts(card.tier, card.instead, False, False, False, False)
+        return Accepts(
+            card.tier, card.instead, blocks=False, sparse=False, gaps=False, outputs=False
+        )
     tags = cls().__sklearn_tags__()
     return Accepts(
         card.tier,
         card.instead,
-        card.fits_blocks,
-        tags.input_tags.sparse,
-        tags.input_tags.allow_nan,
-        tags.target_tags.multi_output,
+        blocks=card.fits_blocks,
+        sparse=tags.input_tags.sparse,
+        gaps=tags.input_tags.allow_nan,
+        outputs=tags.target_tags.multi_output,
     )
 
 
