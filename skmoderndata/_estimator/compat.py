@@ -325,7 +325,7 @@ def fit_context(*, prefer_skip_nested_validation=True):
         starts_anew = name.startswith("fit")
 
         @functools.wraps(fit)
-        def whole(estimator, *args, **kwargs):
+        def fit_or_restore(estimator, *args, **kwargs):
             estimator._check_table_of_fit(name, args, kwargs)
             before = vars(estimator).copy()
             try:
@@ -338,10 +338,10 @@ def fit_context(*, prefer_skip_nested_validation=True):
                 _restore(estimator, before)
                 raise
 
-        whole._table = "fit"
+        fit_or_restore._table = "fit"
         context = _sklearn_fit_context(
             prefer_skip_nested_validation=prefer_skip_nested_validation
         )
-        return context(whole)
+        return context(fit_or_restore)
 
     return decorator

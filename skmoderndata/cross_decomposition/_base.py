@@ -287,7 +287,10 @@ class MultiviewTransformer(
         ]
 
     def _is_list_of_views(self, X, y, *, reset=False):
-        """Whether `X` is a list or tuple of tables, rather than one table as a list of rows."""
+        """Whether `X` is a list or tuple of tables, rather than one table as a list of rows.
+
+        Kernel methods also need `y` and `reset` to decide.
+        """
         if not isinstance(X, list | tuple) or not X:
             return False
         first = next((view for view in X if view is not None), None)

@@ -352,7 +352,7 @@ def from_pairs(
     gap: Array,
     n_iter: Array,
 ) -> SparseCodes:
-    """Collect codes with ``counts[i]`` pairs for signal i, one signal after the other."""
+    """Collect codes from (atom, value) pairs: ``counts[i]`` for signal i, in signal order."""
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     indices = chosen.astype(np.int32)
