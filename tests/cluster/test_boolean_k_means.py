@@ -21,6 +21,7 @@ from skmoderndata.cluster import (
     RoundedSVD,
 )
 from skmoderndata.datasets import make_boolean_sources
+from skmoderndata.exceptions import DoubtfulResultWarning
 from skmoderndata.metrics import source_mismatch
 from tests.oracles import boolean_factorization as oracle
 
@@ -184,6 +185,7 @@ def test_warns_about_a_default_threshold_for_numbers(model):
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DoubtfulResultWarning)  # sources of random bits
         clone(model).set_params(threshold=0.5).fit(X)
         for bits in (
             X > 0,
@@ -202,6 +204,7 @@ def test_unobserved_bits_are_not_a_third_value():
     X[0, 0] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DoubtfulResultWarning)  # sources of random bits
         MultiAssignmentClustering(2, n_init=1, random_state=0).fit(X)
 
 

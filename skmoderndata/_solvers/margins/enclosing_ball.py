@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
+from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
@@ -71,7 +71,7 @@ class InputPoints:
 
     def rows_of_block(self) -> int:
         """Return the number of rows that are converted at a time."""
-        return max(1, TEMPORARY_BYTES // (FLOAT_BYTES * max(1, len(self.mean))))
+        return max(1, CACHED_BYTES // (FLOAT_BYTES * max(1, len(self.mean))))
 
     def diag(self, a: Array | slice) -> Array:
         """Return squared distances from the mean."""
