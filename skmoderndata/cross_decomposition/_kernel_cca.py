@@ -323,11 +323,14 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
             or not solution.pairs.values.size
         ):
             return None
+
+        # compute the bound, and the effective number of directions of the larger view
         a, b = solution.gains
         size_a = np.linalg.norm(a)
         size_b = np.linalg.norm(b)
         of_chance = (size_a * b.max() + a.max() * size_b) / np.sqrt(n_samples)
         n_parameters = max((size_a / a.max()) ** 2, (size_b / b.max()) ** 2)
+
         few_rows = n_samples < EVIDENCE.rows_per_parameter * n_parameters
         if not few_rows or solution.pairs.values[0] > of_chance:
             return None

@@ -284,6 +284,7 @@ def _without_confounders(kind, X, Y, confounders):
             "permute: use more rows or fewer confounders."
         )
 
+    # a view that the confounders explain has no rows other than zero
     for name, view in zip(("X", "Y"), views, strict=True):
         if not view.any():
             raise ValueError(

@@ -423,11 +423,15 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         problems = solution.problems
         pairs = list(zip(problems, results, strict=True))
         bias = problems[0].bias
+
+        # collect the support vectors and the core sets of all pairs of classes
         support = [problem.row(r.core[r.weights > 0]) for problem, r in pairs]
         all_support = np.unique(np.concatenate(support))
         core = np.unique(np.concatenate([problem.row(r.core) for problem, r in pairs]))
         self.core_indices_ = rows.ids[core]
         self._cores = solution.cores
+
+        # compute the dual coefficients and the intercepts
         dual_coef = np.zeros((len(results), len(all_support)))
         self.intercept_ = np.zeros(len(results))
         for k, (problem, result) in enumerate(pairs):
@@ -437,6 +441,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             coef = solution.answers[k].parameter / problem.scale * signed
             dual_coef[k, np.searchsorted(all_support, support[k])] = coef
             self.intercept_[k] = bias * coef.sum()
+
+        # store the support vectors and the margins
         gram = solution.kernel_rows.gram
         self._keep_support(gram, rows.X, all_support, dual_coef)
         self.support_ = rows.ids[all_support]
@@ -448,6 +454,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
         self.margin_tolerance_ = np.array([r.violation for r in results])
         self.n_support_ = np.bincount(rows.target[all_support], minlength=len(self.classes_))
+
+        # store the work that was done
         self._store_work(solution.kernel_rows, results)
         self.n_passes_ = solution.n_passes
         self.solver_ = self._finished_by(results)

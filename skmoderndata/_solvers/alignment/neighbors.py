@@ -388,7 +388,7 @@ def search(
     turned = None
     if widest >= WIDE:
         turned = np.empty(longest * n_channels), np.empty(widest * n_channels)
-    lower, upper = values[:0], values[:0]
+    lower = upper = values[:0]
     if index.bounded:
         lower, upper = envelopes(values, offsets, index.band)
     queries = values, offsets, lower, upper

@@ -26,6 +26,7 @@ def code_by_coordinate_descent(first, signals, active, scratch, G, codes, R, ste
     m = signals.X.shape[0]
     k = codes.shape[1]
     start = scratch.v
+
     for i in range(first, m):
         observed = signals.observed[mask_row(signals, i)]
         code = codes[i]
@@ -37,6 +38,7 @@ def code_by_coordinate_descent(first, signals, active, scratch, G, codes, R, ste
                 code[j] = start[j]
             return i
 
+        # list the atoms in use, for the residual
         steps[i] = n_sweeps
         t = ZERO
         index = active.chosen

@@ -40,16 +40,12 @@ def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
     signs and solve the equations of the active atoms; `entered` is the atom that became active
     last.
     """
-    theta = active.theta
-    z = active.z
     c = scratch.c
-    score = scratch.score
     banned = scratch.banned
+    space = scratch.space
     row_of = signals.row_of
-    positive = signals.positive
     m = signals.X.shape[0]
     k = c.shape[0]
-    low = low_bits(k)
 
     for i in range(first, m):
         observed = signals.observed[mask_row(signals, i)]
@@ -70,33 +66,29 @@ def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
 
             # 1. if the signs are right, admit the atom with the largest correlation
             if solved:
-                correlations(b, active, G, t, c)
-                _scores(c, positive, banned, some_banned, active.chosen, t, score)
-                new = largest_entry(scratch.bits, k, low)
-                if abs(score[new]) <= enough:
+                new = _best_atom(signals, b, active, scratch, G, t, some_banned)
+                if abs(scratch.score[new]) <= enough:
                     break
 
                 if not ask_row(
-                    new, signals.columns, observed, signals.scale, G, row_of, scratch.space
+                    new, signals.columns, observed, signals.scale, G, row_of, space
                 ):
                     allow_all(banned)
                     return i
-                before = t
-                sign = 1.0 if c[new] > 0.0 else -1.0
-                t = _admit(active, t, G[row_of[new]], row_of[new], new, sign)
-                if t < 0:  # no atom would leave, which only rounding errors can cause
-                    t = before
+                after = _admit(active, t, G[row_of[new]], row_of[new], new, np.sign(c[new]))
+                if after < 0:  # no atom would leave, which only rounding errors can cause
                     banned[new] = some_banned = True
                     continue
-                if t > before:
+                if after > t:
                     entered = new
+                t = after
 
             # 2. go to the solution for the current signs, or to a point where a sign changes
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
-                    active.a[s] = z[s]
-            elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
+                    active.a[s] = active.z[s]
+            elif entered >= 0 and active.z[t - 1] * active.theta[t - 1] <= 0.0:
                 # the entering atom moved against its sign, because of rounding errors
                 t -= 1
                 banned[entered] = some_banned = solved = True
@@ -105,7 +97,7 @@ def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
                 step = _best_step(b, active, G, t, lam)
                 if step == 0.0:
                     break  # any further descent is a rounding error
-                t = _move(active, t, step, positive)
+                t = _move(active, t, step, signals.positive)
                 solved = t == 0
 
             if some_banned:
@@ -116,6 +108,15 @@ def code_by_feature_sign(first, signals, active, scratch, G, codes, R, steps):
         steps[i] += n_steps
         write_code(signals, i, observed, active, t, codes[i], R[i])
     return m
+
+
+@jit_leaf
+def _best_atom(signals, b, active, scratch, G, t, some_banned):
+    """Return the atom with the largest correlation, which it writes to the scores."""
+    c = scratch.c
+    correlations(b, active, G, t, c)
+    _scores(c, signals.positive, scratch.banned, some_banned, active.chosen, t, scratch.score)
+    return largest_entry(scratch.bits, c.shape[0], low_bits(c.shape[0]))
 
 
 @jit_leaf

@@ -182,25 +182,23 @@ def orthogonal_matching_pursuit(
             _omp(inputs, codes, space, G, row_of, n_nonzero, optimised)
             spaces.append(space)
 
-            used = np.arange(cap) < codes.counts[:, None]
-            chosen = codes.chosen[used]
-            values = codes.values[used] / atoms_used.norms[chosen]
-            no_gap = np.full(m, np.nan)
-            return from_pairs(
-                codes.counts,
-                chosen,
-                values,
-                codes.residual_sq,
-                codes.stop,
-                no_gap,
-                codes.n_iter,
-            )
+            return _sparse_codes(codes, atoms_used.norms)
 
         return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
 
     return by_pattern(
         X, mask, atoms, solve, renormalize=True, barred=BARRED, memory=memory, each=True
     )
+
+
+def _sparse_codes(codes: Pairs, norms: Array) -> SparseCodes:
+    """Return codes for atoms of the given norms, from codes for atoms of unit norm."""
+    used = np.arange(codes.chosen.shape[1]) < codes.counts[:, None]
+    chosen = codes.chosen[used]
+    values = codes.values[used] / norms[chosen]
+    no_gap = np.full(len(codes.counts), np.nan)
+    ends = (codes.residual_sq, codes.stop, no_gap, codes.n_iter)
+    return from_pairs(codes.counts, chosen, values, *ends)
 
 
 def _empty_output(m: int, cap: int) -> Pairs:
@@ -242,12 +240,9 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
     (m, k) = signals.b.shape
     n = signals.x.shape[1]
     cap = codes.chosen.shape[1]
-    low = low_bits(k)
 
     alpha = work.vectors[0]  # correlations of the atoms with the residual
-    alpha_bits = work.bits[0]
     score = work.vectors[1]
-    score_bits = work.bits[1]
     # squared distances of the atoms from the span of the chosen ones
     outside = work.vectors[2]
     U = work.vectors[3:]
@@ -294,10 +289,10 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
             if optimised:
                 for j in range(k):
                     score[j] = alpha[j] ** 2 / outside[j] if outside[j] > RANK_TOL else 0.0
-                new = largest_entry(score_bits, k, low)
+                new = largest_entry(work.bits[1], k, low_bits(k))
                 gain = np.sqrt(score[new])
             else:
-                new = largest_entry(alpha_bits, k, low)
+                new = largest_entry(work.bits[0], k, low_bits(k))
                 gain = abs(alpha[new])
 
             # stop if no atom correlates with the residual

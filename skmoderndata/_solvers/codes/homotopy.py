@@ -72,7 +72,7 @@ def homotopy(signals, i, observed, active, scratch, G):
     lam = signals.alpha[i]
     bound = signals.bound[i]
     index, gram_rows, a, theta, z, L = active
-    c, v, score, bits, banned, r, _ = scratch
+    c, v, score, bits, banned, r, space = scratch
     norms_sq = signals.norms_sq[0 if signals.observed.shape[0] == 1 else i]
     k = c.shape[0]
     low = low_bits(k)
@@ -103,9 +103,7 @@ def homotopy(signals, i, observed, active, scratch, G):
         # 1. extend the factor by the entering atom; bar it if it lies in the span of the active
         # atoms
         if leaving < 0:
-            if not ask_row(
-                new, signals.columns, observed, signals.scale, G, row_of, scratch.space
-            ):
+            if not ask_row(new, signals.columns, observed, signals.scale, G, row_of, space):
                 allow_all(banned)
                 return ZERO - 1, events
             if append_atom(L, t, G[row_of[new]], index, new) > 0.0:

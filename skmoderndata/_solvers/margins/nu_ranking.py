@@ -338,8 +338,7 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     work = work_space(n)
     states = []
     for w, low, high in ((upper_weights, zeros, bounds), (lower_weights, -bounds, zeros)):
-        up = np.empty(n)
-        down = np.empty(n)
+        up, down = np.empty((2, n))
         state = BoxState(
             w, g, up, down, store.diagonal, zeros, low.copy(), high.copy(), 0.0, work
         )
