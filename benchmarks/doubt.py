@@ -1,4 +1,4 @@
-"""How reliable is `doubt_`? `python -m benchmarks.doubt`, `--quick` for one problem in ten.
+"""How reliable is a doubt? `python -m benchmarks.doubt`, `--quick` for one problem in ten.
 
 Each of the eight top-level estimators is fitted to planted problems on both sides of the border
 at which the truth can be found. The same solver also gets help from the truth, and this oracle
