@@ -42,7 +42,7 @@ from skmoderndata._solvers.margins.feature_rounds import (
     feature_rounds,
 )
 from skmoderndata._solvers.margins.linear_programs import Infeasible, SolverFailure
-from skmoderndata._solvers.margins.splicing import largest_size, loss_without
+from skmoderndata._solvers.margins.splicing import expected_by_chance, largest_size
 from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
 
 # Cost of a feature with C="scale", in units of slack and of ln(n).
@@ -748,8 +748,9 @@ class SupportFeatureMachine(
         for (results, _), task in zip(rounds, tasks, strict=True):
             columns = scaled.X[:, results[0].features]
             columns = columns.toarray() if sparse.issparse(columns) else columns
-            drops = loss_without(columns, task.side, task.weight, intercept=self.fit_intercept)
-            expected += np.minimum(1.0, n_usable * np.exp(-drops)).sum()
+            expected += expected_by_chance(
+                columns, task.side, task.weight, n_usable, intercept=self.fit_intercept
+            )
         if expected < 1:
             return None
         return (

@@ -3,14 +3,15 @@
 Each class has a table whose answer is sound, and a table, with settings, whose answer is not.
 """
 
+import itertools
 import pickle
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy import linalg, stats
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import linalg, optimize, stats
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
@@ -26,8 +27,13 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
 )
 from skmoderndata._solvers.kernel.canonical import centre_kernel, gain, penalty
 from skmoderndata._solvers.lowrank.residual_shape import residual_shape
-from skmoderndata._solvers.margins.splicing import RidgeLogistic, loss_without
+from skmoderndata._solvers.margins.splicing import (
+    RidgeLogistic,
+    log_separating_sets,
+    loss_without,
+)
 from skmoderndata.cross_decomposition._kernel_base import ReducedView, estimated_gains
+from skmoderndata.datasets import make_sparse_classes
 from skmoderndata.exceptions import DoubtfulResultWarning
 
 RNG = np.random.default_rng(0)
@@ -305,12 +311,37 @@ def test_estimated_losses_without_a_feature_are_near_the_losses_of_refits():
     X, y = rule(200, 4)
     side = np.where(y ^ (RNG.uniform(size=200) < 0.1), 1.0, -1.0)
     cost = np.ones(200)
-    drops = loss_without(X, side, cost, intercept=True)
     problem = RidgeLogistic(side[:, None] * X, side, cost, np.ones(4, bool), intercept=True)
-    loss = problem.fit(range(4)).loss
-    exact = [problem.fit([k for k in range(4) if k != j]).loss - loss for j in range(4)]
+    subset = problem.fit(range(4))
+    drops = loss_without(problem, subset)
+    others = [[k for k in range(4) if k != j] for j in range(4)]
+    exact = [problem.fit(features).loss - subset.loss for features in others]
     assert_allclose(drops[2:], exact[2:], rtol=0.1, atol=0.05)
     assert min(drops[:2]) > 5 > max(drops[2:])
+
+
+@pytest.mark.oracle
+def test_number_of_separating_sets_matches_random_labels():
+    """Two columns and an intercept, six points, and 21 pairs of seven columns."""
+    n = 6
+    labels = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
+    X = np.column_stack([RNG.normal(size=(n, 2)), np.ones(n)])
+    separable = 0
+    for side in labels:
+        rows = -side[:, None] * X
+        found = optimize.linprog(np.zeros(3), rows, -np.ones(n), bounds=(None, None))
+        separable += found.status == 0
+    expected = np.exp(log_separating_sets(n, 7, 2, intercept=True))
+    assert_allclose(expected, 21 * separable / 2**n, rtol=1e-10)
+
+
+@pytest.mark.recovery
+def test_features_that_separate_the_classes_raise_no_doubt(seed):
+    """Few sets of five random columns separate a hundred samples."""
+    X, y, coef = make_sparse_classes(100, 1000, n_informative=5, random_state=seed)
+    machine = sk.SupportFeatureMachine().fit(X, y)
+    assert_array_equal(machine.get_support(), coef != 0)
+    assert machine.doubt_ is None
 
 
 @pytest.mark.oracle

@@ -22,9 +22,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, gammaln, logsumexp
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.quantities import LOG2
 from skmoderndata._solvers.common.tolerances import (
     MAX_NEWTON_STEPS,
     SMALLEST_DIVISOR,
@@ -186,18 +187,53 @@ class RidgeLogistic:
         return q, curvature
 
 
-def loss_without(columns: Array, side: Array, cost: Array, *, intercept: bool) -> Array:
-    """Estimate how much the logistic loss rises without each of the columns, all of them used.
+def expected_by_chance(
+    columns: Array, side: Array, cost: Array, n_candidates: int, *, intercept: bool
+) -> float:
+    """Return how many of the columns were probably selected by chance among all candidates.
+
+    Columns that separate the classes count as selected by chance if some set of as many random
+    columns is expected to separate them, too. Otherwise each column counts by its rise, see
+    `loss_without`.
+    """
+    (n, k) = columns.shape
+    problem = RidgeLogistic(
+        side[:, None] * columns, side, cost, np.ones(k, dtype=bool), intercept=intercept
+    )
+    subset = problem.fit(range(k))
+    margins = problem.Z @ subset.theta[1:] + side * subset.theta[0]
+    if (margins > 0).all():
+        chance = log_separating_sets(n, n_candidates, k, intercept=intercept)
+        return float(k) if chance >= 0 else 0.0
+    rises = loss_without(problem, subset)
+    return float(np.minimum(1.0, n_candidates * np.exp(-rises)).sum())
+
+
+def loss_without(problem: RidgeLogistic, subset: Subset) -> Array:
+    """Estimate how much the logistic loss rises without each member of a set.
 
     For a column without any relation to the labels, twice the rise is distributed as chi-square
     with one degree of freedom, so that at least one of p such columns reaches the rise r with a
     probability of at most ``p exp(-r)``.
     """
-    signed = side[:, None] * columns
-    candidates = np.ones(columns.shape[1], dtype=bool)
-    problem = RidgeLogistic(signed, side, cost, candidates, intercept=intercept)
-    subset = problem.fit(range(columns.shape[1]))
     return 0.5 * problem.sacrifice(subset)
+
+
+def log_separating_sets(n: int, n_candidates: int, k: int, *, intercept: bool) -> float:
+    """Return the logarithm of the expected number of sets of k random columns that separate.
+
+    Of the ``2^n`` ways to label n points in general position in d dimensions, hyperplanes through
+    the origin separate ``2 sum_(i < d) C(n - 1, i)`` [Cover 1965]; an intercept is a dimension.
+    """
+    if k > n_candidates:
+        return -np.inf
+    i = np.arange(min(k + intercept, n))
+    separable = logsumexp(_log_binomial(n - 1, i))
+    return float(_log_binomial(n_candidates, k) + separable - (n - 1) * LOG2)
+
+
+def _log_binomial(n: int, k: Any) -> Any:
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def best_subset(
