@@ -59,7 +59,7 @@ def markdown(case, rows, measured):
 
     parts += [
         "Time is the median over the rounds, divided by the time of "
-        f"`{case.ours}`: above 1, the contender takes longer.",
+        f"`{case.ours}`; a value above 1 means that the contender takes longer.",
         "",
         *markdown_table(case, rows),
         "",

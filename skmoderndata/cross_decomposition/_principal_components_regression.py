@@ -835,7 +835,8 @@ def copies_of(X, Y):
         cuts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         rows = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in cuts]
     else:
-        rows = [row.tobytes() for row in X + 0.0]  # -0 is 0
+        # adding 0.0 turns -0 into 0, so that equal rows have equal bytes
+        rows = [row.tobytes() for row in X + 0.0]
     numbers = {}
     targets = (row.tobytes() for row in Y + 0.0)
     pairs = zip(rows, targets, strict=True)

@@ -224,7 +224,8 @@ def make_mixed_sources(
     rng = check_random_state(random_state)
     sources = np.empty((n_samples, n_sources))
     for j in range(n_sources):
-        # Smooth noise, over a shorter time for each further source; make it uniform in [-1, 1]
+        # Smooth the noise, over a shorter time for each further source, and make it uniform in
+        # [-1, 1]
         noise = rng.normal(size=n_samples)
         smooth = ndimage.gaussian_filter1d(noise, time_scale / 2.5**j, mode="wrap")
         sd = smooth.std()

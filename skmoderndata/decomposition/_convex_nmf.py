@@ -384,7 +384,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         n = rows.shape[0]
         k = self.n_components
         if init == "random":
-            B = rng.uniform(size=(n, k)) ** 4  # A few rows dominate each component.
+            # The fourth power lets a few rows dominate each component.
+            B = rng.uniform(size=(n, k)) ** 4
             B /= B.sum(axis=0)
             return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
 

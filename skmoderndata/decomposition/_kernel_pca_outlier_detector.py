@@ -383,7 +383,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         """Set the thresholds from held-out distances and the largest training distances."""
         largest = np.maximum(largest, held_out.max(axis=0))
 
-        # 1. choose thresholds of the distances: half of the outliers are outside each region
+        # 1. choose the thresholds of the distances so that each region excludes half of the
+        # allowed fraction of outliers
         self.region_thresholds_ = np.ones(held_out.shape[1])
         if self.region == BALL_AND_SLAB:
             limits = largest
@@ -499,7 +500,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 def region_distances(diagonal, scores, means, norm, region):
     """Return squared distances (n, 1 or 2) from the subspace and, with a ball, the mean."""
     distances = [squared_distances(diagonal, scores, means, norm)]
-    if region == BALL_AND_SLAB:  # The mean is the subspace without components.
+    # The distance from the mean is the distance from a subspace without components.
+    if region == BALL_AND_SLAB:
         distances.append(squared_distances(diagonal, scores[:, :0], means, norm))
     return np.stack(distances, axis=1)
 

@@ -139,7 +139,8 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     if method == "vfe":
         value -= total.b.shape[1] * trace_penalty(total, s)
 
-    # Compute its gradient with respect to the sums, then, block by block, to the kernel values.
+    # Compute the gradient of the objective with respect to the sums and then, block by block, with
+    # respect to the kernel values.
     slope = slopes(L, total, fac, s, method)
 
     def block_gradient(rows, Y, w):

@@ -184,7 +184,8 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
         above=(gain * sigma) ** 2,
     )
 
-    if len(patches) == 0:  # the mean is enough for every patch
+    # no patch has more energy than the noise, so its mean is enough for every patch
+    if len(patches) == 0:
         return
 
     # Stop if holes leave too little to learn from

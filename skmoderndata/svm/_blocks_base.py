@@ -557,7 +557,7 @@ class _Search:
     def __init__(self, tol, state, all_rows):
         self.tol = tol
         self.inner = max(FIRST_TOL, 0.3 * tol) if all_rows else tol
-        # Numbers of rows, sides and weights.
+        # Row numbers, sides and weights.
         self.state = state
         self.result = None
         self.n_iter = 0

@@ -47,7 +47,7 @@ REFIT_ROUNDS = 50
 REFIT_RTOL = 1e-9
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
-# Tolerance for the change of the fraction of noisy bits in the rounds for the error rates.
+# Change of the fraction of noisy bits at which the EM rounds for the error rates stop.
 ERROR_RATE_TOL = 1e-4
 # Number of EM steps over single emissions in each M-step.
 EMISSION_STEPS = 10
@@ -163,7 +163,8 @@ def _expected_counts(
             np.exp(q, out=q)
             total = q.sum(axis=1, keepdims=True)
             free_energy -= temperature * float(np.log(total).sum(dtype=np.float64))
-            largest = 1 / total  # probability of the best set, whose entry is 1
+            # probability of the best set, whose entry in `q` is now exp(0) = 1
+            largest = 1 / total
             certain += float(largest.sum(dtype=np.float64))
             q *= largest
         else:

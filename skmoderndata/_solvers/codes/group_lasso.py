@@ -83,7 +83,8 @@ class Columns:
         basis: Array | None = None,
         ridge: float = 0.0,
     ) -> None:
-        self.ridge = 0.0  # after the loads
+        # keep the ridge at 0 until `loads` is computed, because `cross` would add the ridge rows
+        self.ridge = 0.0
         self.is_sparse = sparse.issparse(X)
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
         self.mean: Any = mean

@@ -277,7 +277,7 @@ def ranking_program(
     low = cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
 
-    # upper and lower weights for each threshold
+    # constrain the sums of the upper and the lower weights at each threshold
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 

@@ -104,7 +104,7 @@ def worst_signals(
                 d = d - d.mean()
             norm = np.linalg.norm(d)
             if norm <= RANK_TOL * size:
-                # skip empty directions
+                # skip directions that are zero up to rounding errors
                 continue
             d = d / norm
             cosines = np.abs(D @ d)[~bad]

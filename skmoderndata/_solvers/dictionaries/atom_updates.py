@@ -400,7 +400,9 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
     """Maximise ``sum_x w_x (d e_x)^2`` over unit vectors d; return None if it stays <= 0."""
     m, n = E.shape
     basis = None
-    if m < n:  # the direction lies in the span of the rows
+    # with fewer rows than columns, the direction lies in the span of the rows, so work in a basis
+    # of it
+    if m < n:
         basis, R = np.linalg.qr(E.T)
         E = R.T
 

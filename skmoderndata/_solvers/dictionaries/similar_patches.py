@@ -56,7 +56,8 @@ def filter_groups(
     noisy mean that noise does not explain. The weight of a group at its pixels is the reciprocal
     of 1 plus the trace of its filter, that is, of the noise that it lets through.
     """
-    # all groups have the same size, for which a window in a corner is large enough
+    # all groups have the same size: at most the number of patches in a search window at a corner
+    # of the image
     in_corner = min(grid.rows, REACH + 1) * min(grid.columns, REACH + 1)
     n_members = min(max(group_size, default_group_size(grid)), in_corner)
     n_returned = min(group_size, n_members)

@@ -55,7 +55,7 @@ NEAR = 1e-2
 # Maximum number of Newton steps that bring edges to their length after the pulls.
 NEWTON_STEPS = 20
 
-# Tolerance of the relative error of squared lengths at which the Newton steps stop.
+# Relative error of the squared lengths at which the Newton steps stop.
 LENGTH_TOL = 1e-9
 
 # Maximum number of least-squares iterations in a Newton step.

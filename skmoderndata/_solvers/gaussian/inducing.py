@@ -146,7 +146,7 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     e = mean - total.shift
     precision = total.precision
 
-    # compute the powers of y - mean from the powers of y - shift
+    # compute the sums for y - mean from the sums for y - shift
     b = total.b - total.q[:, None] * e[None, :]
     y = total.y - precision * e
     yy = total.yy - 2 * e * total.y + precision * e * e

@@ -239,7 +239,8 @@ def _changes(
     remaining = own_mass - w
     alone = remaining <= ACCUMULATED_ROUNDING * own_mass
 
-    # w s / (s - w) d for the old cluster, w s / (s + w) d for the new one
+    # the sample removes w s / (s - w) d from the old cluster and adds w s / (s + w) d to the new
+    # one (w: its weight, s: weight of the cluster, d: squared distance)
     taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own_cluster]
     s = mass[:, None]
     changes: Array = s / (s + w) * w * D - taken

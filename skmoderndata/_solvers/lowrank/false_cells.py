@@ -20,8 +20,8 @@ from skmoderndata._solvers.lowrank.quantiles import (
 )
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Probabilities of the quantiles of the sizes from which the tail is fitted. Errors are assumed to
-# lie beyond the largest quantile.
+# Levels of the quantiles of the error sizes to which the tail is fitted. Gross errors are assumed
+# to lie beyond the largest of these quantiles.
 SHARES = (0.5, 0.8, 0.9)
 
 # Minimum number of degrees of freedom of the tail.

@@ -97,7 +97,7 @@ def _decompose_block(
     side = min(block.shape)
     lam *= block_weight(X, block)
 
-    # estimate the noise at which pursuit settles
+    # estimate the noise level to which pursuit converges
     sigma = noise_scale(
         block,
         lam=lam,

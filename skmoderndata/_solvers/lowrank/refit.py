@@ -36,8 +36,8 @@ STEPS_PER_ROUND = 5
 # Minimum singular value of a component, relative to the largest singular value of noise.
 NOISE_EDGE = 1.2
 
-# Minimum noise, as a fraction of the scale of all cells, so that the choice of cut cells does not
-# define the noise.
+# Minimum noise, as a fraction of the scale of all cells; without it, the choice of the cells to
+# cut would determine the noise.
 ALL_CELLS_FLOOR = 0.6
 
 # Number of rounds that adapt the noise to heavy tails.

@@ -393,7 +393,7 @@ def partner(g, plus, diagonal, row, i, low, first, last, work):
     plus = plus[first:last]
     diagonal = diagonal[first:last]
     row = row[first:last]
-    # rises and gains are not negative, so their bit patterns have the same order
+    # rises and gains are not negative, so their bit patterns are in the same order as the values
     values, bits = work
     rises = values[0]
     gains = values[1]

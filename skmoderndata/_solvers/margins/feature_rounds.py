@@ -37,8 +37,8 @@ from skmoderndata._solvers.margins.zero_norm import (
 
 # Number of label permutations with which each further round is compared.
 N_PERMUTATIONS = 5
-# Probability of the quantile of the sizes found with permuted labels; the size of a further round
-# has to stay below this quantile.
+# Level of the quantile of the sizes that are found with permuted labels; the size of a further
+# round has to stay below this quantile.
 QUANTILE = 0.1
 # Maximum number of rounds.
 MAX_ROUNDS = 100

@@ -404,7 +404,8 @@ def by_faces(
     count = 0
     max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
-    sums = np.r_[zeros, 1.0]  # exact; sums computed on faces of many samples are off by 1e-10
+    # the exact sums; computing them from faces with many samples would give errors of 1e-10
+    sums = np.r_[zeros, 1.0]
     at_minimum = False
     at_optimum = False
 

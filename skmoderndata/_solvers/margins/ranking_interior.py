@@ -223,7 +223,8 @@ def _newton_system(problem: _Problem, point: _Point, f: Array) -> _System:
     E = problem.E
     factored = _factorised(problem, point)
 
-    # invert the system of the sums, which is nearly singular if a threshold has no free weight
+    # invert the matrix of the equations for the sums of weights, which is nearly singular if a
+    # threshold has no free weight
     QE = np.column_stack([_solve(factored, column) for column in E.T])
     schur = E.T @ QE
     symmetric = 0.5 * (schur + schur.T)

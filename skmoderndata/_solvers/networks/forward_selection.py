@@ -66,7 +66,9 @@ def forward_selection(
     R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
-    floor = RANK_TOL * norms  # below this, the selected columns explain a candidate
+    # a candidate whose remaining squared norm is below this value is explained by the selected
+    # columns
+    floor = RANK_TOL * norms
     free = norms > 0
 
     Q = np.empty((len(P), 0))

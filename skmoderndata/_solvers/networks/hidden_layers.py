@@ -9,7 +9,8 @@ from skmoderndata._solvers.common.arrays import namespace
 
 Array = Any
 
-# Maximum spread of a constant column, in rounding errors of its mean.
+# Largest spread at which a column counts as constant, in multiples of the rounding error of its
+# mean.
 CONSTANT_BELOW = 8
 
 

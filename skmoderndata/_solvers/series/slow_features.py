@@ -418,7 +418,8 @@ class SlowDirections(NamedTuple):
     delta_values: Array  # delta values of the components, (k,), ascending
     eigenvalues: Array  # delta values of all directions, (rank,), ascending
     rank: int  # number of dimensions in which the rows vary
-    amplification: float  # largest |w|^2 for features of unit variance; scales rounding errors
+    # largest |w|^2 for features of unit variance, the factor by which rounding errors grow
+    amplification: float
     solver: str  # solver used, "eigh" or "cholesky"
     # number of directions that were left out although they exceed the errors of C
     n_omitted: int = 0

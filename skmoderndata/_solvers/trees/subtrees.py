@@ -273,7 +273,7 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
             position[3] = n_cells
             return False
 
-        # 2. compute plain sums
+        # 2. compute the sums without logarithms
         if position[2] == 0:
             if position[1] == 0:
                 _clear(sums)

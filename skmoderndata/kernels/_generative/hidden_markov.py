@@ -97,7 +97,8 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
             )
         return None
 
-    # symbols and counts have one array; normal observations have means and covariances
+    # models of symbols or counts have one array of parameters; models of normal observations have
+    # means and covariances
     if kind != "normal":
         values = model.emissionprob_ if kind == "symbols" else model.lambdas_
         return checked_model(model.startprob_, model.transmat_, kind, (values,), owner)
