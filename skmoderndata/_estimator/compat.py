@@ -106,7 +106,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """
     frame = currentframe()
     level = 0
-    while frame and frame.f_globals["__name__"].partition(".")[0] in (
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in (
         "skmoderndata",
         "joblib",
         "sklearn",

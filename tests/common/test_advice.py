@@ -130,3 +130,10 @@ def test_list_of_pairs_raises_with_conversion_to_a_table(estimator):
         estimator.fit(np.array([[*row, 1.0] for row in TEXT], dtype=object))
     with pytest.raises(ValueError, match=r"\(OneHotEncoder\)\.$"):
         estimator.fit(np.array([[*row, 1.0, 2.0] for row in TEXT], dtype=object))
+
+
+def test_warnings_reach_lines_without_a_module():
+    """Code that `exec` runs in an empty namespace has no name of a module."""
+    lines = "from skmoderndata._estimator.compat import warn_user\nwarn_user('look here')"
+    with pytest.warns(UserWarning, match="look here"):
+        exec(lines, {})
