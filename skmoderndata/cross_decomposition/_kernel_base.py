@@ -20,6 +20,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._samples.containers import as_samples, count_samples, dense_blocks, take
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.linalg import asymmetry
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.kernel.canonical import (
     DENSE_UP_TO,
@@ -695,7 +696,7 @@ def _check_kernel_matrix(K, v, allow_missing):
     D = dense(K)
     if allow_missing:
         D = np.where(np.isnan(D), 0.0, D)
-    difference = np.abs(D - D.T).max()
+    difference = asymmetry(D)
     if difference > 1e-7 * np.abs(D).max():
         raise ValueError(
             f'kernel="precomputed": the matrix of view {v + 1} is not symmetric; the largest '

@@ -22,7 +22,7 @@ from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import FLOATS, check_array, validate_data
 from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import asymmetry, fix_signs
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import SINGLE_ROUNDING, SMALLEST_DIVISOR
@@ -404,9 +404,9 @@ class SammonMapping(
         self._check_positive(D)
 
         largest = D.max()
-        asymmetry = np.abs(D - D.T).max()
+        gap = asymmetry(D)
         diagonal = np.abs(np.diag(D)).max()
-        if max(asymmetry, diagonal) > SINGLE_ROUNDING * largest:
+        if max(gap, diagonal) > SINGLE_ROUNDING * largest:
             raise ValueError(
                 "SammonMapping got distances that are not symmetric, or not zero on the diagonal."
             )
