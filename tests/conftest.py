@@ -1,5 +1,8 @@
 """Shared fixtures; `TEST_SEEDS=all` runs every seeded test with twenty seeds.
 
+Estimators with `random_state=None` draw from NumPy's global state, which each test starts with
+the seed `TEST_GLOBAL_SEED` (0).
+
 `TEST_WITHOUT="numba highspy"` runs the tests as if these packages were not installed.
 """
 
@@ -7,6 +10,9 @@ import gc
 import os
 import re
 import sys
+
+import numpy as np
+import pytest
 
 from tests.common import tier
 from tests.common.newest import leave_out_newest
@@ -17,7 +23,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 for missing in os.environ.get("TEST_WITHOUT", "").split():
     sys.modules[missing] = None
 
-
+# Seed of NumPy's global state at the start of each test.
+GLOBAL_SEED = int(os.environ.get("TEST_GLOBAL_SEED", "0"))
 # Key of the pytest cache that holds the ids of the last default run.
 BY_DEFAULT = "tiers/default"
 
@@ -39,6 +46,12 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(
             "seed", range(20) if os.environ.get("TEST_SEEDS") == "all" else [0]
         )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Start NumPy's global state anew, so that a test gives the same result in each run."""
+    np.random.seed(GLOBAL_SEED)  # noqa: NPY002 (the state that scikit-learn uses)
 
 
 def pytest_collection_modifyitems(config, items):
