@@ -261,20 +261,27 @@ def test_each_kind_of_start_finds_sources_under_low_noise(n_missing):
 
 
 @pytest.mark.recovery
-def test_merged_sources_fall_apart(seed):
+def test_merged_sources_fall_apart():
     """One source is the union of two, and another is idle: residual bits do not show it."""
-    X, _, U = random_sources(300, 40, 6, 0.05, seed)
-    merged = U.copy()
-    merged[0] |= U[1]
-    merged[1] = False
-    data = Data(X, None)
-    begin = boolean_model(assignment_sets(6, 6), merged, 0.95, 0.05, noise="mixture")
-    begin = boolean_refit(data, begin, noise="mixture")[:2]
-    settings = Settings(6, 6, True, "mixture", [1.0], 1, 0.0, True, False)
-    rng = np.random.RandomState(seed)
-    model, statistics = exchange_sources(data, *begin, settings, rng)
-    assert statistics.free_energy < begin[1].free_energy
-    assert source_mismatch(U, model.beta < 0.5) == 0
+    stuck = 0
+    for seed in range(6):
+        X, _, U = random_sources(300, 40, 6, 0.05, seed)
+        merged = U.copy()
+        merged[0] |= U[1]
+        merged[1] = False
+        data = Data(X, None)
+        begin = boolean_model(assignment_sets(6, 6), merged, 0.95, 0.05, noise="mixture")
+        begin = boolean_refit(data, begin, noise="mixture")[:2]
+        settings = Settings(6, 6, True, "mixture", [1.0], 1, 0.0, True, False)
+        rng = np.random.RandomState(seed)
+        model, statistics = exchange_sources(data, *begin, settings, rng)
+        assert source_mismatch(U, model.beta < 0.5) == 0
+
+        # rounding decides whether the refit itself splits the union
+        if source_mismatch(U, begin[0].beta < 0.5) > 0:
+            assert statistics.free_energy < begin[1].free_energy
+            stuck += 1
+    assert stuck >= 1  # otherwise the exchange has nothing to do
 
 
 @pytest.mark.edge
