@@ -24,7 +24,7 @@ def usual(n):
 
 sizes = np.array([20, 50, 100, 200, 500, 1000, 2000, 5000])
 detectors = [
-    KernelCentroidOutlierDetector("linear", contamination="bound", radius=1.0).fit(usual(n))
+    KernelCentroidOutlierDetector("linear", contamination="auto", radius=1.0).fit(usual(n))
     for n in sizes
 ]
 new = usual(100_000)

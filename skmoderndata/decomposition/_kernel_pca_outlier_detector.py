@@ -87,9 +87,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    contamination : float or "max", default=0.1
+    contamination : float or "auto", default=0.1
         Expected fraction of outliers among new samples from the distribution of the training
-        samples, in (0, 0.5]. With "max", outliers are samples that are farther from the subspace
+        samples, in (0, 0.5]. With "auto", outliers are samples that are farther from the subspace
         than any training sample, held out or not.
     region : {"slab", "ball_and_slab"}, default="slab"
         Region of normal samples: "slab" contains the samples near the subspace, "ball_and_slab"
@@ -176,7 +176,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     >>> from skmoderndata.decomposition import KernelPCAOutlierDetector
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> X = np.c_[np.cos(angle), np.sin(angle)]
-    >>> detector = KernelPCAOutlierDetector(6, gamma=1.0, contamination="max").fit(X)
+    >>> detector = KernelPCAOutlierDetector(6, gamma=1.0, contamination="auto").fit(X)
     >>> detector.predict([[0.0, 0.0], [0.0, 1.0], [0.0, 1.5]])
     array([-1,  1, -1])
     """
@@ -194,7 +194,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither")],
         **KERNEL_CONSTRAINTS,
-        "contamination": [StrOptions({"max"}), Interval(Real, 0, 0.5, closed="right")],
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "region": [StrOptions({"slab", BALL_AND_SLAB})],
         "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
@@ -316,7 +316,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         if len(held_out) == 0:  # There are very few rows.
             held_out, w = table.sum(_distances_of_rows, *settings)
         largest = 0.0
-        if self.contamination == "max":
+        if self.contamination == "auto":
             (peaks,) = table.sum(_largest_distances, *settings)
             largest = peaks.values
         self._set_threshold(np.array(held_out), np.array(w), largest)
@@ -388,13 +388,13 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self.region_thresholds_ = np.ones(held_out.shape[1])
         if self.region == BALL_AND_SLAB:
             limits = largest
-            if self.contamination != "max":
+            if self.contamination != "auto":
                 half = self.contamination / 2
                 limits = [-outlier_threshold(-column, w, half) for column in held_out.T]
             self.region_thresholds_ = np.maximum(limits, np.finfo(float).tiny)
 
         # 2. choose the threshold of the scores
-        if self.contamination != "max":
+        if self.contamination != "auto":
             scores = self._scores_of(held_out)
             self.offset_ = outlier_threshold(scores, w, self.contamination)
         else:

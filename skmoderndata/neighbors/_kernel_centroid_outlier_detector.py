@@ -27,7 +27,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
     A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
     exceeds a threshold. By default the threshold is exceeded by a given fraction of samples from
-    the same distribution; with `contamination="bound"` it is [1]_
+    the same distribution; with `contamination="auto"` it is [1]_
 
     .. math::
         \theta = \max_i \lVert \phi(x_i) - \mu \rVert
@@ -50,9 +50,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    contamination : float or "bound", default=0.1
+    contamination : float or "auto", default=0.1
         Expected fraction of outliers among new samples from the distribution of the training
-        samples, in (0, 0.5]; or "bound" for the threshold above, for training samples without
+        samples, in (0, 0.5]; or "auto" for the threshold above, for training samples without
         outliers.
     failure_probability : float, default=0.01
         Probability that the bound fails, above 0 and below 1.
@@ -126,7 +126,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     )
     _parameter_constraints = {
         **KERNEL_CONSTRAINTS,
-        "contamination": [StrOptions({"bound"}), Interval(Real, 0, 0.5, closed="right")],
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
         "radius": [POSITIVE, None],
     }
@@ -189,7 +189,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         self.dual_coef_[used] = a
         self.max_distance_ = float(distances.max())
 
-        if self.contamination == "bound":
+        if self.contamination == "auto":
             # use the concentration bound of the centre of mass
             radius = self.radius
             if radius is None:

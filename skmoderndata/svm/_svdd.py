@@ -58,10 +58,10 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     margin : float, default=0.0
         Value added to the squared radius in `predict`, so that samples slightly outside the ball
         are not outliers.
-    contamination : float, default=None
+    contamination : float or "auto", default="auto"
         Expected fraction of outliers among new samples from the distribution of the training
         samples, in (0, 0.5]. It determines `offset_` from the distances of held-out samples, and
-        does not change the ball. None sets the threshold at the surface of the ball.
+        does not change the ball. "auto" sets the threshold at the surface of the ball.
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
@@ -89,8 +89,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     objective_ : float
         Value of the objective.
     offset_ : float
-        Threshold of `score_samples`: the negative of the squared radius plus the margin. With
-        `contamination`, a quantile of held-out squared distances replaces the squared radius.
+        Threshold of `score_samples`: the negative of the squared radius plus the margin. With a
+        number as `contamination`, a quantile of held-out squared distances replaces the squared
+        radius.
     dual_gap_ : float
         Relative duality gap: an upper bound on the relative suboptimality of the objective.
     n_iter_ : int
@@ -155,7 +156,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         **MACHINE_CONSTRAINTS,
         "nu": [Interval(Real, 0, 1, closed="both")],
         "margin": [NON_NEGATIVE],
-        "contamination": [Interval(Real, 0, 0.5, closed="right"), None],
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "solver": [StrOptions({"smo", "cvxpy"})],
     }
 
@@ -170,7 +171,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         coef0=1,
         kernel_params=None,
         margin=0.0,
-        contamination=None,
+        contamination="auto",
         tol=1e-3,
         cache_size=500,
         max_iter=-1,
@@ -230,7 +231,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             }
             ball = soft_ball(store, bounds, **limits)
             furthest = ball.offset
-            if self.contamination is not None:
+            if self.contamination != "auto":
                 furthest = self._held_out(store, fractions, bounds, ball, limits)
 
         # keep the support vectors

@@ -53,7 +53,7 @@ def test_scores_match_kernel_pca(seed):
 def test_no_subspace_has_a_smaller_residual(seed):
     X = rows(seed)
     K = rbf_kernel(X, gamma=0.05)
-    model = KernelPCAOutlierDetector(4, gamma=0.05, contamination="max").fit(X)
+    model = KernelPCAOutlierDetector(4, gamma=0.05, contamination="auto").fit(X)
     assert_allclose(model.mean_residual_, -model.score_samples(X).mean(), rtol=1e-8)
     centred = K - K.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
@@ -90,7 +90,7 @@ def test_points_off_a_curve(seed):
     angle = rng.uniform(0, 2 * np.pi, size=250)
     X = np.c_[np.cos(angle), np.sin(angle)] + 0.03 * rng.normal(size=(250, 2))
     inside = rng.uniform(-0.6, 0.6, size=(60, 2))
-    model = KernelPCAOutlierDetector(10, gamma=1.0, contamination="max").fit(X[:200])
+    model = KernelPCAOutlierDetector(10, gamma=1.0, contamination="auto").fit(X[:200])
     values = model.decision_function(np.r_[X[200:], inside])
     assert roc_auc_score(np.arange(110) < 50, values) > 0.99
     assert (model.predict(X[:200]) == 1).all()
@@ -226,7 +226,7 @@ def test_many_samples_by_lanczos(seed):
 @pytest.mark.edge
 def test_lists_and_messages():
     X = [{1, 2}, {1, 2, 3}, {1, 3}, {2, 3}, {2, 3, 4}]
-    model = KernelPCAOutlierDetector(1, kernel=Intersection(), contamination="max").fit(X)
+    model = KernelPCAOutlierDetector(1, kernel=Intersection(), contamination="auto").fit(X)
     assert_array_equal(model.predict(X), 1)
     A = rows(0)
     given = KernelPCAOutlierDetector(2, kernel="precomputed").fit(A @ A.T)

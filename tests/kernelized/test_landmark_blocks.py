@@ -47,7 +47,7 @@ CASES = [
     ),
     (
         sk.decomposition.KernelPCAOutlierDetector(
-            3, contamination="max", solver="nystroem", max_rank=40, random_state=0
+            3, contamination="auto", solver="nystroem", max_rank=40, random_state=0
         ),
         ("offset_", "eigenvalues_", "n_components_", "mean_residual_", "landmarks_"),
     ),

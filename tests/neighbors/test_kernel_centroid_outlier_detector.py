@@ -37,7 +37,7 @@ def test_threshold_of_the_book(n, slack):
     """Second term for R = 1 and a failure probability of 0.01."""
     X = np.random.default_rng(0).normal(size=(min(n, 1000), 2))
     weights = np.full(len(X), n / len(X))
-    model = KernelCentroidOutlierDetector(contamination="bound").fit(X, sample_weight=weights)
+    model = KernelCentroidOutlierDetector(contamination="auto").fit(X, sample_weight=weights)
     assert_allclose(model.threshold_ - model.max_distance_, slack, atol=5e-4)
     assert_allclose(model.false_alarm_bound_, 1 / (n + 1))
     assert_allclose(model.offset_, -model.threshold_)
@@ -52,7 +52,7 @@ def test_false_alarms_stay_below_the_bound(seed):
     for _ in range(30):
         X = rng.uniform(-1, 1, size=(40, 3))
         model = KernelCentroidOutlierDetector(
-            "linear", contamination="bound", radius=np.sqrt(3)
+            "linear", contamination="auto", radius=np.sqrt(3)
         ).fit(X)
         alarms += np.sum(model.predict(rng.uniform(-1, 1, size=(1000, 3))) == -1)
         mean_error.append(np.linalg.norm(model.dual_coef_ @ X))  # the expectation is 0
@@ -125,7 +125,7 @@ def test_kernel_in_five_forms_and_blocks(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("contamination", ["bound", 0.2])
+@pytest.mark.parametrize("contamination", ["auto", 0.2])
 def test_weights_are_copies(seed, contamination):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
@@ -151,7 +151,7 @@ def test_one_sample_equal_samples_and_lists():
 @pytest.mark.edge
 def test_messages_and_small_samples():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    model = KernelCentroidOutlierDetector(contamination="bound").fit(X)
+    model = KernelCentroidOutlierDetector(contamination="auto").fit(X)
     assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for few samples
     given = KernelCentroidOutlierDetector("precomputed").fit(X @ X.T)
     with pytest.raises(ValueError, match="kernel values of new samples with themselves"):

@@ -224,7 +224,7 @@ def test_margin_enlarges_the_ball():
 def test_share_of_new_outliers(kernel, seed):
     """`contamination` moves the threshold and leaves the ball; chance of 500 samples held out."""
     X = cloud(4600, seed=seed)
-    plain, model = (SVDD(kernel, contamination=c).fit(X[:600]) for c in (None, 0.05))
+    plain, model = (SVDD(kernel, contamination=c).fit(X[:600]) for c in ("auto", 0.05))
     assert plain.radius_ == model.radius_
     assert_array_equal(plain.dual_coef_, model.dual_coef_)
     assert_allclose(plain.offset_, -(plain.radius_**2), rtol=1e-8)
