@@ -290,6 +290,7 @@ class RidgeNetwork(LazySolution, Base):
         return self._statistics(self._outputs(X), Y, w)
 
     def _choose_alpha(self, blocks):
+        """Choose the penalty by leave-one-out; return its score, and its r^2 for equal scores."""
         total = self._total
         xp = namespace(total.S)
         single = len(blocks) == 1
@@ -341,6 +342,7 @@ class RidgeNetwork(LazySolution, Base):
         self.loo_score_ = float(path[best])
         self.alpha_ = float(grid[best])
         self._store_spectral(parts)
+        return self.loo_score_, float(r2[best])
 
     def _grid(self, L):
         if self.alphas is None:

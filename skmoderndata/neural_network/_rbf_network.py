@@ -1,6 +1,7 @@
 """Radial basis function networks: placed centres and ridge regression."""
 
 import warnings
+from copy import copy
 from numbers import Integral
 
 import numpy as np
@@ -47,13 +48,17 @@ from skmoderndata.neural_network._base import (
 
 # Number of samples above which k-means uses mini-batches.
 MANY = 10_000
-# Maximum number of samples among which "ols" chooses.
+# Maximum number of samples among which "ols" chooses, and on which "auto" chooses a width.
 CANDIDATES = 5000
+# Widths that "auto" compares, as multiples of the mean distance of neighbouring centres.
+MULTIPLES = tuple(2.0**i for i in range(6))
+# Functions of the distance alone.
+WITHOUT_WIDTH = {"linear", "thin_plate_spline"}
 RADIAL = {
     "n_centers": [AT_LEAST_ONE],
     "centers": [StrOptions({"k-means", "neural_gas", "random", "ols"}), "array-like"],
     "basis": [StrOptions(set(BASES))],
-    "width": [StrOptions({"nearest", "shared"}), POSITIVE],
+    "width": [StrOptions({"auto", "nearest", "shared"}), POSITIVE],
     "n_nearest": [AT_LEAST_ONE],
     "power": [POSITIVE],
     "theta": [Interval(RealNotInt, None, None, closed="neither"), Integral],
@@ -128,7 +133,8 @@ class RadialNetwork(RidgeNetwork):
         if self.centers == "random":
             _, first = np.unique(X[drawn], axis=0, return_index=True)
             self.selected_ = np.sort(drawn[first])
-            return X[self.selected_], self._widths(X[self.selected_])
+            centers = X[self.selected_]
+            return centers, self._chosen_widths(centers, X, Y, w, rng)
 
         # Place centres between the samples, by k-means or a neural gas
         if self.centers == "k-means":
@@ -154,7 +160,7 @@ class RadialNetwork(RidgeNetwork):
             centers = gas.centers + shift
 
         centers = np.unique(centers, axis=0)
-        return centers, self._widths(centers)
+        return centers, self._chosen_widths(centers, X, Y, w, rng)
 
     def _select(self, X, Y, w, used, rng):
         """Choose samples as centres by orthogonal least squares, all with one width."""
@@ -162,7 +168,8 @@ class RadialNetwork(RidgeNetwork):
 
         # Estimate a width from random samples, because the centres are not known yet
         drawn = rng.permutation(candidates)[: self.n_centers]
-        width = np.mean(self._widths(np.unique(X[drawn], axis=0)))
+        places = np.unique(X[drawn], axis=0)
+        width = np.mean(self._chosen_widths(places, X, Y, w, rng))
         widths = np.full(len(candidates), width)
         P = self._functions(X, X[candidates], widths)
         selection = forward_selection(
@@ -184,7 +191,29 @@ class RadialNetwork(RidgeNetwork):
         if not isinstance(self.width, str):
             return np.full(len(centers), float(self.width))
         widths = nearest_widths(centers, self.n_nearest)
-        return np.full(len(centers), widths.mean()) if self.width == "shared" else widths
+        return widths if self.width == "nearest" else np.full(len(centers), widths.mean())
+
+    def _chosen_widths(self, centers, X, Y, w, rng):
+        """Return the widths; "auto" takes the multiple of the shared width of best score."""
+        shared = self._widths(centers)
+        if self.width != "auto" or self.basis in WITHOUT_WIDTH:
+            return shared
+
+        rows = np.flatnonzero(w)
+        if len(rows) > CANDIDATES:
+            rows = np.sort(rng.permutation(rows)[:CANDIDATES])
+
+        # Compare networks with the best penalty for each width
+        trial = copy(self)
+        trial.centers_ = centers
+        scores = []
+        for multiple in MULTIPLES:
+            trial.widths_ = multiple * shared
+            trial._total = None
+            blocks = trial._accumulate(X[rows], Y[rows], w[rows])
+            scores.append(trial._choose_alpha(blocks))
+        best = scores.index(max(scores))
+        return MULTIPLES[best] * shared
 
     def _functions(self, X, centers, widths):
         d = distances_sq(X, centers, exact=self.basis in KINKED)
@@ -280,9 +309,11 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
         "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
         ``1 / (1 + exp(r / s^2 - theta))``.
-    width : {"nearest", "shared"} or float, default="nearest"
+    width : {"auto", "nearest", "shared"} or float, default="auto"
         "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
-        of these widths. With "ols" all centres have the mean width of random samples.
+        of these widths; with "ols", the centres are random samples here. "auto" chooses the best
+        of 1, 2, 4, 8, 16 and 32 times the shared width by leave-one-out on up to 5000 samples; if
+        you pass the centres, it uses the shared width.
     n_nearest : int, default=2
         Number of nearest centres from which the widths are computed.
     power : float, default=0.5
@@ -387,7 +418,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         fits_blocks=True,
         method="rbf_network",
         tier="standard",
-        instead="Nystroem with RidgeCV is just as accurate. So is, for one number of centres, "
+        instead="Nystroem with RidgeCV is just as accurate if you search its gamma. So is, for one width, "
         "RidgeCV on a Gaussian of the distances from the centres of KMeans.",
         scaler="StandardScaler",
     )
@@ -400,7 +431,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         *,
         centers="k-means",
         basis="gaussian",
-        width="nearest",
+        width="auto",
         n_nearest=2,
         power=0.5,
         theta=0.0,
@@ -452,9 +483,11 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
         "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
         ``1 / (1 + exp(r / s^2 - theta))``.
-    width : {"nearest", "shared"} or float, default="nearest"
+    width : {"auto", "nearest", "shared"} or float, default="auto"
         "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
-        of these widths. With "ols" all centres have the mean width of random samples.
+        of these widths; with "ols", the centres are random samples here. "auto" chooses the best
+        of 1, 2, 4, 8, 16 and 32 times the shared width by leave-one-out on up to 5000 samples; if
+        you pass the centres, it uses the shared width.
     n_nearest : int, default=2
         Number of nearest centres from which the widths are computed.
     power : float, default=0.5
@@ -575,7 +608,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         *,
         centers="k-means",
         basis="gaussian",
-        width="nearest",
+        width="auto",
         n_nearest=2,
         power=0.5,
         theta=0.0,

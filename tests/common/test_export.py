@@ -499,7 +499,7 @@ REFUSED = [
     (L2SVR(kernel=laplacian_gram), "do not have the kernel <function"),
     (L2SVR(kernel="poly", degree=2.5), "integer degree"),
     (SVDD(kernel="poly"), "Use kernel='rbf'"),
-    (RBFNetworkRegressor(6, random_state=0), "different widths"),
+    (RBFNetworkRegressor(6, width="nearest", random_state=0), "different widths"),
     (RBFNetworkRegressor(basis="linear", **CENTRES), "basis='linear'"),
     (RBFNetworkRegressor(direct_links=True, **CENTRES), "direct link"),
     (ELMRegressor(activation="sin", **NETWORK), "activation='sin'"),

@@ -11,7 +11,11 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 
-from skmoderndata.neural_network import RBFNetworkClassifier, RBFNetworkRegressor
+from skmoderndata.neural_network import (
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    _rbf_network,
+)
 from tests.oracles.networks import forward_selection, leave_one_out
 
 
@@ -101,12 +105,69 @@ def test_selection_for_a_constant_target_has_one_centre():
 @pytest.mark.oracle
 def test_widths_are_distances_from_the_nearest_centres(seed):
     X, y = data(seed)
-    model = RBFNetworkRegressor(10, n_nearest=3, random_state=seed).fit(X, y)
+    model = RBFNetworkRegressor(10, n_nearest=3, width="nearest", random_state=seed).fit(X, y)
     C = model.centers_
     wanted = [np.sort(np.linalg.norm(C - c, axis=1))[1:4].mean() for c in C]
     assert_allclose(model.widths_, wanted, rtol=1e-12)
     shared = RBFNetworkRegressor(10, n_nearest=3, width="shared", random_state=seed).fit(X, y)
     assert_allclose(shared.widths_, np.mean(wanted), rtol=1e-12)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("centers", ["k-means", "random"])
+def test_width_has_the_best_leave_one_out_score(centers, seed):
+    X, y = data(seed)
+    settings = {"centers": centers, "random_state": seed}
+    model = RBFNetworkRegressor(10, **settings).fit(X, y)
+    shared = RBFNetworkRegressor(10, width="shared", **settings).fit(X, y)
+    widths = shared.widths_[0] * 2.0 ** np.arange(6)
+    scores = [
+        RBFNetworkRegressor(10, width=w, **settings).fit(X, y).loo_score_ for w in widths
+    ]
+    assert_allclose(model.widths_, widths[np.argmax(scores)], rtol=1e-12)
+    assert_allclose(model.loo_score_, max(scores), rtol=1e-9)
+
+    two = y > np.median(y)
+    chosen = RBFNetworkClassifier(10, **settings).fit(X, two)
+    scores = [
+        RBFNetworkClassifier(10, width=w, **settings).fit(X, two).loo_score_ for w in widths
+    ]
+    assert chosen.loo_score_ == max(scores)
+
+
+@pytest.mark.recovery
+def test_wide_functions_fit_a_plane_with_noise(seed):
+    """Widths of the distance between centres need many more centres for a nearly linear target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 8))
+    y = X @ rng.normal(size=8) + 0.1 * rng.normal(size=400)
+    wide, narrow = (
+        RBFNetworkRegressor(40, width=width, random_state=seed).fit(X[:300], y[:300])
+        for width in ("auto", "nearest")
+    )
+    assert 1 - wide.score(X[300:], y[300:]) < 0.2 * (1 - narrow.score(X[300:], y[300:]))
+
+
+@pytest.mark.edge
+def test_given_centres_and_functions_without_width_use_the_shared_width():
+    X, y = data(0)
+    for settings in ({"centers": X[:7]}, {"basis": "linear"}, {"basis": "thin_plate_spline"}):
+        auto, shared = (
+            RBFNetworkRegressor(7, width=width, random_state=0, **settings).fit(X, y)
+            for width in ("auto", "shared")
+        )
+        assert_array_equal(auto.widths_, shared.widths_)
+        assert_array_equal(auto.output_coef_, shared.output_coef_)
+
+
+@pytest.mark.edge
+def test_width_of_many_samples_is_chosen_on_some(monkeypatch):
+    X, y = data(0)
+    monkeypatch.setattr(_rbf_network, "CANDIDATES", 50)
+    model = RBFNetworkRegressor(10, alpha=0.1, random_state=0).fit(X, y)
+    assert len(model.centers_) == 10
+    assert not hasattr(model, "loo_score_")
+    assert model.alpha_ == 0.1
 
 
 @pytest.mark.certificate
