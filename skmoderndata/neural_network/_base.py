@@ -1,7 +1,10 @@
 """Base of the networks with a fixed hidden layer: statistics, ridge path, predictions."""
 
+from copy import copy
+
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import (
     ClassifierMixin,
     MultiOutputMixin,
@@ -48,6 +51,8 @@ from skmoderndata._solvers.networks.ridge_path import (
 BLOCK_ENTRIES = 2**19
 # Number of decades that the default penalties span.
 WIDEST = 12
+# Maximum number of samples on which first layers are compared.
+COMPARED = 5000
 
 
 def _takes_parts(network):
@@ -343,6 +348,28 @@ class RidgeNetwork(LazySolution, Base):
         self.alpha_ = float(grid[best])
         self._store_spectral(parts)
         return self.loo_score_, float(r2[best])
+
+    def _best_layer(self, layers, X, Y, w, rng):
+        """Return the index of the first layer of best leave-one-out score, on some samples.
+
+        Each item of `layers` has the fitted attributes of one layer; each network gets its own
+        penalty.
+        """
+        rows = np.flatnonzero(as_numpy(w))
+        if len(rows) > COMPARED:
+            xp = namespace(w)
+            rows = move_array(np.sort(rng.permutation(rows)[:COMPARED]), w)
+            X = X[rows, :] if sparse.issparse(X) else xp.take(X, rows, axis=0)
+            Y = xp.take(Y, rows, axis=0)
+            w = xp.take(w, rows, axis=0)
+
+        trial = copy(self)
+        scores = []
+        for layer in layers:
+            vars(trial).update(layer, _total=None)
+            blocks = trial._accumulate(X, Y, w)
+            scores.append(trial._choose_alpha(blocks))
+        return scores.index(max(scores))
 
     def _grid(self, L):
         if self.alphas is None:

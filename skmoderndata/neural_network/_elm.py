@@ -33,9 +33,10 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
         saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
         weights.
-    input_scale : float, default=1.0
+    input_scale : float or "loo", default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger values make the
-        functions less smooth.
+        functions less smooth. "loo" chooses one of 1/8, 1/4, ..., 8 by leave-one-out, on up to
+        5000 samples.
     direct_links : bool, default=False
         Whether the standardised inputs also go to the output layer, as in a random vector
         functional link [5]_. The links help if much of the relation is linear; about 200 neurons
@@ -69,6 +70,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     input_mean_, input_std_ : ndarray of shape (n_features,)
         Means and standard deviations by which the inputs were standardised; None with
         `standardize=False`.
+    input_scale_ : float
+        Scale of the weights.
     hidden_weights_ : ndarray of shape (n_features, n_hidden)
         Weights of the neurons, for inputs that are not standardised.
     hidden_intercepts_ : ndarray of shape (n_hidden,)
@@ -221,9 +224,10 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         standardised inputs give arguments of order one; the usual weights between -1 and 1 would
         saturate the neurons if there are many inputs. "orthogonal" draws blocks of orthogonal
         weights.
-    input_scale : float, default=1.0
+    input_scale : float or "loo", default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger values make the
-        functions less smooth.
+        functions less smooth. "loo" chooses one of 1/8, 1/4, ..., 8 by leave-one-out, on up to
+        5000 samples.
     direct_links : bool, default=False
         Whether the standardised inputs also go to the output layer, as in a random vector
         functional link [4]_. The links help if much of the relation is linear; about 200 neurons
@@ -259,6 +263,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
     input_mean_, input_std_ : ndarray of shape (n_features,)
         Means and standard deviations by which the inputs were standardised; None with
         `standardize=False`.
+    input_scale_ : float
+        Scale of the weights.
     hidden_weights_ : ndarray of shape (n_features, n_hidden)
         Weights of the neurons, for inputs that are not standardised.
     hidden_intercepts_ : ndarray of shape (n_hidden,)

@@ -1,7 +1,6 @@
 """Radial basis function networks: placed centres and ridge regression."""
 
 import warnings
-from copy import copy
 from numbers import Integral
 
 import numpy as np
@@ -48,7 +47,7 @@ from skmoderndata.neural_network._base import (
 
 # Number of samples above which k-means uses mini-batches.
 MANY = 10_000
-# Maximum number of samples among which "ols" chooses, and on which "auto" chooses a width.
+# Maximum number of samples among which "ols" chooses.
 CANDIDATES = 5000
 # Widths that "auto" compares, as multiples of the mean distance of neighbouring centres.
 MULTIPLES = tuple(2.0**i for i in range(6))
@@ -199,21 +198,9 @@ class RadialNetwork(RidgeNetwork):
         if self.width != "auto" or self.basis in WITHOUT_WIDTH:
             return shared
 
-        rows = np.flatnonzero(w)
-        if len(rows) > CANDIDATES:
-            rows = np.sort(rng.permutation(rows)[:CANDIDATES])
-
-        # Compare networks with the best penalty for each width
-        trial = copy(self)
-        trial.centers_ = centers
-        scores = []
-        for multiple in MULTIPLES:
-            trial.widths_ = multiple * shared
-            trial._total = None
-            blocks = trial._accumulate(X[rows], Y[rows], w[rows])
-            scores.append(trial._choose_alpha(blocks))
-        best = scores.index(max(scores))
-        return MULTIPLES[best] * shared
+        widths = [multiple * shared for multiple in MULTIPLES]
+        layers = [{"centers_": centers, "widths_": some} for some in widths]
+        return widths[self._best_layer(layers, X, Y, w, rng)]
 
     def _functions(self, X, centers, widths):
         d = distances_sq(X, centers, exact=self.basis in KINKED)
@@ -418,8 +405,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         fits_blocks=True,
         method="rbf_network",
         tier="standard",
-        instead="Nystroem with RidgeCV is just as accurate if you search its gamma. So is, for one width, "
-        "RidgeCV on a Gaussian of the distances from the centres of KMeans.",
+        instead="Nystroem with RidgeCV is just as accurate if you search its gamma. So is RidgeCV "
+        "on a Gaussian of the distances from the centres of KMeans, if you search its width.",
         scaler="StandardScaler",
     )
     _parameter_constraints = RADIAL

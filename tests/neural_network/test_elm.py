@@ -22,6 +22,7 @@ from skmoderndata.kernels import ArcSine
 from skmoderndata.neural_network import (
     ELMClassifier,
     ELMRegressor,
+    _base,
 )
 from tests.oracles.networks import forward_selection, leave_one_out
 
@@ -29,6 +30,50 @@ from tests.oracles.networks import forward_selection, leave_one_out
 def data(seed, n=60):
     X, y = make_friedman1(n, noise=0.3, random_state=seed)
     return 2 * X - 1, y
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_input_scale_has_the_best_leave_one_out_score(container, seed):
+    X, y = data(seed, 150)
+    X = container(X)
+    settings = {"n_hidden": 30, "standardize": False, "random_state": seed}
+    scales = 2.0 ** np.arange(-3, 4)
+    scores = [ELMRegressor(input_scale=s, **settings).fit(X, y).loo_score_ for s in scales]
+    model = ELMRegressor(input_scale="loo", **settings).fit(X, y)
+    assert model.input_scale_ == scales[np.argmax(scores)]
+    assert_allclose(model.loo_score_, max(scores), rtol=1e-9)
+
+    # the fitted scale draws the same layer
+    again = ELMRegressor(input_scale=model.input_scale_, **settings).fit(X, y)
+    assert_allclose(again.hidden_weights_, model.hidden_weights_, rtol=1e-12)
+
+
+@pytest.mark.recovery
+def test_rough_function_needs_large_weights(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(900, 2))
+    y = np.sin(2 * X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=900)
+    smooth, chosen = (
+        ELMRegressor(150, input_scale=scale, random_state=seed).fit(X[:600], y[:600])
+        for scale in (1.0, "loo")
+    )
+    assert chosen.score(X[600:], y[600:]) > 0.9 > smooth.score(X[600:], y[600:]) + 0.1
+
+
+@pytest.mark.edge
+def test_input_scale_of_many_samples_is_chosen_on_some(monkeypatch):
+    X, y = classes(0, 120)
+    monkeypatch.setattr(_base, "COMPARED", 50)
+    dense, rows = (
+        ELMClassifier(20, input_scale="loo", random_state=0).fit(table, y)
+        for table in (X, sparse.csr_array(X))
+    )
+    assert dense.input_scale_ == rows.input_scale_
+    with pytest.raises(ValueError, match="needs a number as input_scale"):
+        dense.merge(rows)
+    with pytest.raises(AttributeError, match="needs a number as input_scale"):
+        ELMClassifier(input_scale="loo").partial_fit(X, y)
 
 
 def hidden(model, X):

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 from skmoderndata.neural_network import (
     RBFNetworkClassifier,
     RBFNetworkRegressor,
-    _rbf_network,
+    _base,
 )
 from tests.oracles.networks import forward_selection, leave_one_out
 
@@ -163,7 +163,7 @@ def test_given_centres_and_functions_without_width_use_the_shared_width():
 @pytest.mark.edge
 def test_width_of_many_samples_is_chosen_on_some(monkeypatch):
     X, y = data(0)
-    monkeypatch.setattr(_rbf_network, "CANDIDATES", 50)
+    monkeypatch.setattr(_base, "COMPARED", 50)
     model = RBFNetworkRegressor(10, alpha=0.1, random_state=0).fit(X, y)
     assert len(model.centers_) == 10
     assert not hasattr(model, "loo_score_")
