@@ -45,7 +45,6 @@ from skmoderndata._solvers.kernel.feature_k_means import (
     relaxation_of_moments,
 )
 from skmoderndata._solvers.kernel.kernel_k_means import (
-    KernelSums,
     assign_to_samples,
     blocks_kernel,
     features_kernel,
@@ -54,6 +53,7 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     plus_plus_start,
     random_start,
     spectral_relaxation,
+    stored_kernel,
 )
 
 
@@ -670,7 +670,7 @@ class _ExactSpace:
             raise ValueError(f"kernel={gram.kernel!r} is not finite on the training samples.")
 
         if self.stored:
-            self.kernel = KernelSums(lambda D: D @ K, diagonal, w)
+            self.kernel = stored_kernel(K, np.ascontiguousarray(diagonal), w)
         else:
             self.kernel = blocks_kernel(self._blocks, diagonal, w)
 

@@ -16,6 +16,15 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import EPS, leading_eigen, row_signs
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.kernel.stored_k_means import (
+    Clusters,
+    compute_sums,
+    draw_plus_plus,
+    exchange_samples,
+    find_nearest,
+    move_samples,
+    new_clusters,
+)
 
 
 class KernelSums(NamedTuple):
@@ -24,6 +33,7 @@ class KernelSums(NamedTuple):
     product: Callable[[Any], Array]  # function that returns `D @ K` for D of n columns
     diagonal: Array  # diagonal of K, (n,)
     weights: Array  # weights of the samples, (n,)
+    matrix: Array | None = None  # K in memory, for compiled passes
 
 
 class KMeansResult(NamedTuple):
@@ -42,6 +52,11 @@ def features_kernel(Z: Array, weights: Array) -> KernelSums:
     """Return sums for explicit features, whose kernel `Z Z'` is never formed."""
     diagonal = np.einsum("ij,ij->i", Z, Z)
     return KernelSums(lambda D: (D @ Z) @ Z.T, diagonal, weights)
+
+
+def stored_kernel(K: Array, diagonal: Array, weights: Array) -> KernelSums:
+    """Return sums for a symmetric kernel matrix in memory, with contiguous rows."""
+    return KernelSums(lambda D: D @ K, diagonal, weights, K)
 
 
 def blocks_kernel(
@@ -89,7 +104,16 @@ def kernel_k_means(
     are updated by the samples that move, and are recomputed before the end, so that accumulated
     rounding errors have no effect.
     """
-    product, diagonal, w = kernel
+    if kernel.matrix is not None:
+        return _stored_k_means(
+            kernel,
+            new_clusters(labels, k),
+            max_iter=max_iter,
+            tol=tol,
+            local_search=local_search,
+            progress=progress,
+        )
+    product, diagonal, w, _ = kernel
     n = len(w)
     labels = np.array(labels, dtype=np.intp)
 
@@ -140,6 +164,70 @@ def kernel_k_means(
     return KMeansResult(nearest, labels, inner, max(objective, 0.0), it.n_iter, it.converged)
 
 
+def _stored_k_means(
+    kernel: KernelSums,
+    clusters: Clusters,
+    *,
+    max_iter: int,
+    tol: float,
+    local_search: bool,
+    progress: Progress | None,
+) -> KMeansResult:
+    """Run the passes of `kernel_k_means` on a matrix in memory, with compiled steps."""
+    _, diagonal, w, K = kernel
+    compute_sums(K, w, clusters)
+    fresh = True  # whether the sums were recomputed
+    trace = float(w @ diagonal)
+    of_mean = float(w @ clusters.S.sum(axis=0)) / float(w.sum())
+    scatter = trace - of_mean
+    slack = ACCUMULATED_ROUNDING * max(trace, 0.0)
+
+    # objectives of the last pass, and of the last pass with recomputed sums
+    last = last_fresh = np.inf
+    it = Iterations(max_iter, -1.0, progress)
+
+    for _ in it:
+        # 1. and 2. compute the objective, and find the nearest mean of each sample
+        explained, n_moved, n_empty = find_nearest(w, clusters)
+        objective = trace - explained
+        settled = objective >= (last_fresh if fresh else last) - tol * scatter
+        last = objective
+        last_fresh = objective if fresh else last_fresh
+        if n_empty:
+            _fill_empty(clusters.nearest, clusters.distance + diagonal, diagonal, len(clusters.S))
+            n_moved = np.count_nonzero(clusters.nearest != clusters.labels)
+
+        # 3. move samples; recompute the sums if many samples move, otherwise update them
+        if not settled and n_moved:
+            fresh = 2 * int(n_moved) > len(w)
+            if fresh:
+                clusters.labels[:] = clusters.nearest
+                compute_sums(K, w, clusters)
+            else:
+                move_samples(K, w, clusters)
+
+        # 4. if no sample moves, try single exchanges; stop only if the sums are freshly computed
+        elif (
+            not settled and local_search and exchange_samples(K, diagonal, w, clusters, slack)
+        ):
+            fresh = False
+        elif fresh:
+            it.residual = -np.inf  # converged: no sample moves even with recomputed sums
+        else:
+            compute_sums(K, w, clusters)
+            fresh = True
+
+    explained, _, _ = find_nearest(w, clusters)
+    return KMeansResult(
+        clusters.nearest,
+        clusters.labels,
+        clusters.inner,
+        max(trace - explained, 0.0),
+        it.n_iter,
+        it.converged,
+    )
+
+
 def _indicator(labels: Array, w: Array, k: int) -> Any:
     """Return a matrix `(k, n)` with the weights of the samples in the rows of their clusters."""
     n = len(w)
@@ -176,8 +264,13 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
     if diagonal is None or sizes.all():
         return nearest
 
-    # give each empty cluster the farthest sample of a cluster with at least two samples
-    distance = D[nearest, np.arange(len(nearest))] + diagonal
+    _fill_empty(nearest, D[nearest, np.arange(len(nearest))] + diagonal, diagonal, len(S))
+    return nearest
+
+
+def _fill_empty(nearest: Array, distance: Array, diagonal: Array, k: int) -> None:
+    """Give each empty cluster the farthest sample of a cluster with at least two samples."""
+    sizes = np.bincount(nearest, minlength=k)
     rounding = ACCUMULATED_ROUNDING * np.abs(diagonal).max()
     distance[distance <= rounding] = -np.inf
     for c in np.flatnonzero(sizes == 0):
@@ -188,14 +281,13 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
             nearest[i] = c
             sizes[c] = 1
             distance[i] = -np.inf
-    return nearest
 
 
 def _exchange(
     kernel: KernelSums, S: Array, labels: Array, mass: Array, inner: Array, slack: float
 ) -> int:
     """Make one pass of exchanges, which updates the arrays; return the number of moves."""
-    _, diagonal, w = kernel
+    _, diagonal, w, _ = kernel
     n_moves = 0
     changes = _changes(S, labels, diagonal, w, mass, inner)
 
@@ -252,6 +344,8 @@ def _changes(
 
 def _rows(kernel: KernelSums, samples: Array) -> Array:
     """Return the kernel values of a few samples with all samples."""
+    if kernel.matrix is not None:
+        return kernel.matrix[samples]
     m = len(samples)
     n = len(kernel.weights)
     entries = np.ones(m), samples, np.arange(m + 1)
@@ -276,8 +370,16 @@ def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> A
     A sample is drawn with probability proportional to its weight times its squared distance, in
     feature space, from the nearest sample drawn before; the best of several trials is kept.
     """
-    _, diagonal, w = kernel
+    _, diagonal, w, matrix = kernel
     n_trials = 2 + int(np.log(k))
+    if matrix is not None:
+        n = len(w)
+        labels = np.empty(n, np.int64)
+        uniforms = rng.uniform(size=1 + (k - 1) * n_trials)
+        draw_plus_plus(
+            matrix, diagonal, w, uniforms, np.empty((k, n)), np.empty((3, n)), labels
+        )
+        return labels
     centres = np.empty(k, dtype=np.intp)
 
     # draw the first centre, and compute the distances from it
@@ -324,7 +426,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     the sum of the k - 1 largest eigenvalues. The norms of the residuals are added to this sum, so
     that the bound also holds for inexact eigenvalues.
     """
-    product, diagonal, weights = kernel
+    product, diagonal, weights, _ = kernel
     n = len(weights)
     root = np.sqrt(weights)
     fraction = weights / weights.sum()
