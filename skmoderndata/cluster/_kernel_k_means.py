@@ -1,5 +1,7 @@
 """K-means in the feature space of a kernel."""
 
+from functools import cached_property
+
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -103,9 +105,6 @@ class KernelKMeans(
         Number of starts; the best result is kept. "auto" means 10 for "k-means++" and "random",
         otherwise 1. With "spectral" it is the number of starts of k-means on the principal
         components.
-    compute_bound : bool, default=True
-        Whether to compute `relaxation_bound_`, which needs a few eigenvalues of the kernel matrix
-        and may take longer than several starts. `init="spectral"` always computes it.
     local_search : bool, default=True
         Whether to move single samples to other clusters if this lowers the objective, after
         Lloyd's algorithm has converged. False means Lloyd's algorithm alone.
@@ -139,7 +138,10 @@ class KernelKMeans(
     relaxation_bound_ : float
         Lower bound on the objective of any clustering of the training samples into `n_clusters`
         clusters: the sum of the eigenvalues of the centred kernel matrix without the `n_clusters -
-        1` largest, or a lower bound on this sum. Only with `compute_bound`.
+        1` largest, or a lower bound on this sum. It needs a few eigenvalues, which may take longer
+        than several starts; with `solver="exact"` it is therefore computed on first access, from
+        the stored training samples. `fit` computes it if the kernel is precomputed or
+        `init="spectral"`.
     dual_coef_ : ndarray of shape (n_clusters, n_fit)
         Centres as combinations of the training samples of positive weight. Only with
         `solver="exact"`.
@@ -222,7 +224,6 @@ class KernelKMeans(
         **KERNEL_CONSTRAINTS,
         "init": [StrOptions({"k-means++", "random", "spectral"}), "array-like"],
         "n_init": [AT_LEAST_ONE, StrOptions({"auto"})],
-        "compute_bound": ["boolean"],
         "local_search": ["boolean"],
         "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
@@ -244,7 +245,6 @@ class KernelKMeans(
         kernel_params=None,
         init="k-means++",
         n_init="auto",
-        compute_bound=True,
         local_search=True,
         solver="auto",
         max_rank=300,
@@ -261,7 +261,6 @@ class KernelKMeans(
         self.kernel_params = kernel_params
         self.init = init
         self.n_init = n_init
-        self.compute_bound = compute_bound
         self.local_search = local_search
         self.solver = solver
         self.max_rank = max_rank
@@ -319,7 +318,9 @@ class KernelKMeans(
 
         rng = check_random_state(self.random_state)
         spectral = isinstance(init, str) and init == "spectral"
-        relaxation = space.relax() if self.compute_bound or spectral else None
+        # the exact bound is left to the first access if the model can compute it
+        deferred = solver == "exact" and not (gram.precomputed or spectral)
+        relaxation = None if deferred else space.relax()
 
         # start from labels or centres in `init`, relaxed eigenvectors, or drawn samples
         if isinstance(init, np.ndarray):
@@ -339,14 +340,25 @@ class KernelKMeans(
         self.solver_ = solver
         self._gram = gram
         self._keep(best, space, weighted, X, unit)
-        if relaxation is not None:
+        vars(self).pop("relaxation_bound_", None)  # remove the result of an earlier fit
+        if deferred:
+            self._for_bound = w, unit, self.max_rank
+        else:
             self.relaxation_bound_ = relaxation.bound * unit
-        elif hasattr(self, "relaxation_bound_"):
-            del self.relaxation_bound_  # remove the result of an earlier fit
 
         if not best.converged and not stopped:
             self._warn_moving()
         return self
+
+    @cached_property
+    def relaxation_bound_(self):
+        """Lower bound on the objective of all clusterings; computed on first access."""
+        check_is_fitted(self)
+        w, unit, max_rank = self._for_bound
+        samples = np.arange(len(w))
+        settings = {"k": len(self._offsets), "max_rank": max_rank}
+        space = _ExactSpace(self._gram, self._centres_on, samples, w, **settings)
+        return space.relax().bound * unit
 
     def _fit_features(self, X, y, sample_weight):
         """Run Lloyd's algorithm on features at landmarks, in passes over the rows."""
@@ -407,9 +419,7 @@ class KernelKMeans(
         self._offsets = np.einsum("ij,ij->i", self._centres, self._centres)
         self.inertia_ = (best.objective + moments.beyond) * table.unit
         self.n_iter_ = best.n_iter
-        vars(self).pop("relaxation_bound_", None)
-        if self.compute_bound:
-            self.relaxation_bound_ = bound * table.unit
+        self.relaxation_bound_ = bound * table.unit
         vars(self).pop("labels_", None)
         if not in_blocks(X, on_disk=False):
             self.labels_ = np.asarray(self._labels_of(X, blocks), dtype=np.int32)

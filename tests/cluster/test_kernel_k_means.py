@@ -1,5 +1,6 @@
 """Evidence that KernelKMeans solves the problem it states."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_passes_match_the_plain_loop(seed):
 def test_best_of_several_given_starts(solver, seed):
     X = blobs(seed)
     starts = np.random.default_rng(seed).integers(5, size=(6, len(X)))
-    settings = {"gamma": 0.03, "local_search": False, "solver": solver, "compute_bound": False}
+    settings = {"gamma": 0.03, "local_search": False, "solver": solver}
     single = [KernelKMeans(5, init=start, **settings).fit(X) for start in starts]
     best = min(single, key=lambda model: model.inertia_)
     model = KernelKMeans(5, init=starts, **settings).fit(X)
@@ -53,11 +54,31 @@ def test_best_of_several_given_starts(solver, seed):
         K = rbf_kernel(X, gamma=0.03)
         reached = min(plain_loop(K, start, 5)[1] for start in starts)
         assert_allclose(model.inertia_, reached, rtol=1e-10)
+    assert model.relaxation_bound_ <= model.inertia_
+
+
+@pytest.mark.invariance
+def test_bound_is_computed_on_first_access(seed):
+    X = blobs(seed)
+    w = np.random.default_rng(seed).uniform(1.0, 2.0, size=len(X))
+    model = KernelKMeans(4, gamma=0.1, n_init=2, random_state=seed)
     assert not hasattr(model, "relaxation_bound_")
-    again = model.set_params(compute_bound=True).fit(X)
-    assert again.relaxation_bound_ <= again.inertia_
-    assert not hasattr(again.set_params(compute_bound=False).fit(X), "relaxation_bound_")
-    assert hasattr(again.set_params(init="spectral").fit(X), "relaxation_bound_")
+    model.fit(X, sample_weight=w)
+    assert "relaxation_bound_" not in vars(model)
+    K = rbf_kernel(X, gamma=0.1)
+    eager = KernelKMeans(4, kernel="precomputed", n_init=2).fit(K, sample_weight=w)
+    assert "relaxation_bound_" in vars(eager)
+
+    # the bound belongs to the fit: later parameters and a changed table have no influence
+    model.set_params(n_clusters=2, gamma=0.2)
+    stored = pickle.loads(pickle.dumps(model))
+    X *= 1.5
+    assert_allclose(model.relaxation_bound_, eager.relaxation_bound_, rtol=1e-8)
+    assert_allclose(stored.relaxation_bound_, eager.relaxation_bound_, rtol=1e-8)
+
+    # a further fit replaces it
+    before = model.relaxation_bound_
+    assert model.fit(X).relaxation_bound_ != before
 
 
 @pytest.mark.oracle

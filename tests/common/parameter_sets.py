@@ -235,7 +235,7 @@ PARAMETER_SETS = {
     ),
     "KernelKMeans": (
         {"n_clusters": 3, "n_init": 2, "random_state": 0},
-        {"n_clusters": 3, "n_init": 1, "compute_bound": False, "random_state": 0},
+        {"n_clusters": 3, "n_init": 1, "local_search": False, "random_state": 0},
         {"n_clusters": 3, "kernel": "linear", "init": "spectral", "random_state": 0},
         {
             "n_clusters": 3,

@@ -152,11 +152,9 @@ CASE = Case(
     work=work,
     contenders={
         "KernelKMeans, Lloyd": Contender(
-            run=ours(local_search=False, compute_bound=False),
+            run=ours(local_search=False),
             peer=False,
-            note=(
-                "`local_search=False`, `compute_bound=False`; the same work as the plain loop"
-            ),
+            note=("`local_search=False`; the same work as the plain loop"),
         ),
         "KernelKMeans": Contender(
             run=ours(),

@@ -194,7 +194,9 @@ def _stored_k_means(
         last = objective
         last_fresh = objective if fresh else last_fresh
         if n_empty:
-            _fill_empty(clusters.nearest, clusters.distance + diagonal, diagonal, len(clusters.S))
+            _fill_empty(
+                clusters.nearest, clusters.distance + diagonal, diagonal, len(clusters.S)
+            )
             n_moved = np.count_nonzero(clusters.nearest != clusters.labels)
 
         # 3. move samples; recompute the sums if many samples move, otherwise update them
