@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skmoderndata._solvers.codes.bridge import duality_gap as bridge_gap
 from skmoderndata._solvers.codes.gaps import code_gaps
@@ -76,3 +76,22 @@ def test_no_certificate_accepts_nan_as_an_optimum():
     D = np.eye(2)
     gap, *_ = code_gaps(X, np.array([[NAN, 0.0]]), np.ones((1, 2)), D, np.ones(1), False)
     assert gap[0] == INF
+
+
+@pytest.mark.edge
+def test_gaps_of_arrays_are_the_gaps_of_their_entries(seed):
+    rng = np.random.default_rng(seed)
+    primal = rng.normal(size=40)
+    dual = primal - rng.normal(size=40)
+    special = [np.inf, -np.inf, np.nan, 0.0, 1e308, -1e308]
+    for value in [1.0, *special]:
+        for part in (primal, dual):
+            changed = part.copy()
+            changed[3] = value
+            pair = (changed, dual) if part is primal else (primal, changed)
+            with np.errstate(all="ignore"):
+                entries = [relative_gap(*each) for each in zip(*pair, strict=True)]
+            assert_allclose(relative_gaps(*pair), entries, rtol=1e-14)
+    for unit in [0.0, 2.0, np.inf, np.nan]:
+        entries = [relative_gap(*each, unit=unit) for each in zip(primal, dual, strict=True)]
+        assert_allclose(relative_gaps(primal, dual, unit=unit), entries, rtol=1e-14)

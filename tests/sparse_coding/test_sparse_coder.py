@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._solvers.codes import signal_blocks
 from skmoderndata.sparse_coding import SparseCoder, dct_dictionary, random_dictionary
 from tests.oracles import sparse_coder as oracle
 
@@ -635,3 +636,19 @@ def test_stop_reasons():
     assert list(coder.encode(X).n_nonzero_coefs) == [2, 1, 0]
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         coder.inverse_transform(np.ones((2, 5)))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("algorithm", ["omp", "lasso"])
+def test_codes_of_short_signals_do_not_depend_on_blocks(algorithm, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(12, 5))
+    X = rng.normal(size=(900, 5))
+    settings = (
+        {"transform_n_nonzero_coefs": 2} if algorithm == "omp" else {"transform_alpha": 0.3}
+    )
+    coder = SparseCoder(D, transform_algorithm=algorithm, **settings)
+    whole = coder.fit_transform(X)
+    monkeypatch.setattr(signal_blocks, "BLOCK_BYTES", 0)
+    monkeypatch.setattr(signal_blocks, "BLOCK_SIGNALS", 100)
+    assert_allclose(coder.transform(X), whole, atol=1e-12)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gaps
+from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
 
@@ -43,8 +44,38 @@ def penalised_bounds(
 
 def dual_norms(C: Array, positive: bool) -> Array:
     """Return the smallest penalties with zero codes; C (N, k) correlates residuals and atoms."""
-    largest: Array = C.max(axis=1, initial=0.0)
-    return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
+    # compiled, because NumPy takes ten times as long for the maxima of short rows
+    largest = np.empty(len(C))
+    _dual_norms(np.ascontiguousarray(C), positive, largest)
+    return largest
+
+
+@jit_leaf
+def _dual_norms(C, positive, largest):
+    for i in range(C.shape[0]):
+        value = 0.0
+        for j in range(C.shape[1]):
+            c = C[i, j] if positive else abs(C[i, j])
+            # the comparison lets NaN through
+            if not c <= value:
+                value = c
+        largest[i] = value
+
+
+def row_sums(A: Array) -> Array:
+    """Return the l1 norms of the rows of A (N, k)."""
+    sums = np.empty(len(A))
+    _row_sums(np.ascontiguousarray(A), sums)
+    return sums
+
+
+@jit_leaf
+def _row_sums(A, sums):
+    for i in range(A.shape[0]):
+        value = 0.0
+        for j in range(A.shape[1]):
+            value += abs(A[i, j])
+        sums[i] = value
 
 
 def code_gaps(
@@ -57,6 +88,6 @@ def code_gaps(
     xr = np.einsum("ij,ij->i", X, R)
     rr = np.einsum("ij,ij->i", R, R)
     largest = dual_norms(R @ rows.T, positive)
-    penalty = np.abs(A).sum(axis=1)
+    penalty = row_sums(A)
     objective, bound = penalised_bounds(xr, rr, penalty, largest, alpha)
     return relative_gaps(objective, bound, unit=1.0), objective, rr

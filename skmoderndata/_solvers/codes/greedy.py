@@ -28,7 +28,6 @@ from skmoderndata._solvers.codes.products import (
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
-    BLOCK_SIGNALS,
     MEMORY,
     RANK,
     ROWS_PER_CODE,
@@ -37,6 +36,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     Atoms,
     SparseCodes,
     by_pattern,
+    cached_block_size,
     code_in_blocks,
     from_pairs,
     gram_pays,
@@ -146,8 +146,7 @@ def orthogonal_matching_pursuit(
         rows = np.ascontiguousarray(atoms_used.rows)
         columns = np.ascontiguousarray(atoms_used.rows.T)
         bounds = tol_sq[which]
-        fitting = TEMPORARY_BYTES // (8 * max(n, k))
-        size = max(16, min(BLOCK_SIGNALS, fitting))
+        size = max(16, cached_block_size(8 * (2 * n + 3 * k + 2 * cap)))
         observed = np.ones((size, n))
         scale = np.ones((size, k))
 

@@ -24,8 +24,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     TOL,
     Atoms,
     SparseCodes,
-    block_size,
     by_pattern,
+    cached_block_size,
     code_in_blocks,
     from_dense,
     gram_pays,
@@ -146,7 +146,8 @@ def in_blocks(
     X: Array, atoms: Atoms, settings: Settings, work: Callable[[slice], SparseCodes]
 ) -> SparseCodes:
     """Run `work` on blocks of signals."""
-    size = block_size(X.shape[1], len(atoms.rows), settings.memory)
+    signal_bytes = 8 * (4 * X.shape[1] + 6 * len(atoms.rows))
+    size = cached_block_size(signal_bytes, settings.memory)
     return code_in_blocks(len(X), work, n_jobs=settings.n_jobs, block=size)
 
 

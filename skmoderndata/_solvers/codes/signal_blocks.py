@@ -17,6 +17,9 @@ STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 # Number of signals per block; their correlations with a few hundred atoms then stay in the cache.
 BLOCK_SIGNALS = 256
+# Number of bytes of a block that still stays in the cache; short signals form blocks of this size,
+# so that compiled loops and not the calls of them take the time.
+BLOCK_BYTES = 2**20
 # Maximum number of atoms whose Gram matrix is computed before the number of codes is known.
 SMALL_DICTIONARY_ATOMS = 512
 # Default for the maximum number of bytes of a Gram matrix.
@@ -164,6 +167,13 @@ def block_size(n: int, k: int, memory: float = MEMORY) -> int:
     return int(max(1, min(BLOCK_SIGNALS, fitting)))
 
 
+def cached_block_size(signal_bytes: int, memory: float = MEMORY) -> int:
+    """Return the number of signals per block for loops that code one signal after the other."""
+    fitting = min(memory, TEMPORARY_BYTES) // signal_bytes
+    usual = max(BLOCK_SIGNALS, BLOCK_BYTES // signal_bytes)
+    return int(max(1, min(usual, fitting)))
+
+
 def code_in_blocks(
     n_signals: int,
     work: Callable[[slice], SparseCodes],
@@ -276,6 +286,8 @@ def concatenate_codes(blocks: list[SparseCodes]) -> SparseCodes:
     """Join the codes of several groups of signals."""
     if not blocks:
         return from_dense(np.zeros((0, 1)), *np.zeros((4, 0)))
+    if len(blocks) == 1:
+        return blocks[0]
     lengths = [codes.indptr[-1] for codes in blocks]
     ends = np.cumsum([0, *lengths[:-1]])
     indptr = [codes.indptr[1:] + end for codes, end in zip(blocks, ends, strict=True)]
