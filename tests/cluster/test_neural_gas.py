@@ -17,6 +17,7 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     nearest_units,
     online_neural_gas,
     rank_units,
+    ranked_distances,
     sparse_coding_gas,
     squared_distances,
     squared_norms,
@@ -484,3 +485,16 @@ def test_callbacks_see_all_passes_and_can_stop_all_starts(algorithm, n_jobs, see
     assert stopped.n_iter_ <= 2
     assert stopped.n_steps_ == (stopped.n_iter_ * len(X) if algorithm == "online" else 0)
     assert np.isfinite(stopped.cluster_centers_).all()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_ranks_in_one_pass_are_those_of_sorted_distances(count, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(50, 4)) + 3.0
+    centers = np.vstack([X[:5], rng.normal(size=(7, 4)) + 3.0, X[3:4]])  # with ties and zeros
+    norms_sq = squared_norms(X)
+    ranked, near = ranked_distances(X, norms_sq, centers, count)
+    distances = squared_distances(X, norms_sq, centers)
+    assert_array_equal(ranked, rank_units(distances.copy(), count))
+    assert_allclose(near, np.take_along_axis(distances, ranked, axis=1), rtol=1e-12)

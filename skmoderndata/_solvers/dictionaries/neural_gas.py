@@ -16,13 +16,16 @@ from scipy import sparse
 from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import CANCELS, RESULT_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
+# Maximum number of ranks that are found by insertion; above, sorting with vector instructions wins.
+INSERTED_RANKS = 8
 # Strength below which the attraction of a unit is neglected.
 NEGLIGIBLE = 1e-12
+LARGEST_KEY = np.iinfo(np.int64).max
 
 
 class Gas(NamedTuple):
@@ -171,6 +174,73 @@ def rank_units(distances: Array, count: int) -> Array:
     return np.asarray(keys[:, :count] & low)
 
 
+def ranked_distances(
+    X: Any, norms_sq: Array, centers: Array, count: int
+) -> tuple[Array, Array]:
+    """Return the `count` nearest units of each row, nearest first, and the squared distances.
+
+    Ranks and distances are those of `rank_units` and `squared_distances`. Few ranks of dense rows
+    are found in one compiled pass over the products, in a third of the time.
+    """
+    if sparse.issparse(X) or count > INSERTED_RANKS:
+        distances = squared_distances(X, norms_sq, centers)
+        ranked = rank_units(distances.copy(), count)
+        return ranked, np.take_along_axis(distances, ranked, axis=1)
+
+    C = np.array(centers, dtype=np.float64, order="C")
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    distances = np.ascontiguousarray(rows @ (-2.0 * C.T))
+    ranked = np.empty((len(rows), count), np.int64)
+    near = np.empty((len(rows), count))
+    low = (1 << max(len(C) - 1, 1).bit_length()) - 1
+    bits = distances.view(np.int64)
+    _rank_few(distances, bits, low, norms_sq, squared_norms(C), rows, C, ranked, near)
+    return ranked, near
+
+
+@jit_leaf
+def _rank_few(distances, bits, low, norms_sq, units_sq, rows, C, ranked, near):
+    """Turn products into squared distances, in place, and write the nearest units of each row."""
+    (m, k) = distances.shape
+    count = ranked.shape[1]
+    for i in range(m):
+        # 1. squared distances; where the terms cancel, from the differences
+        n_cancelled = 0
+        for j in range(k):
+            terms = norms_sq[i] + units_sq[j]
+            distances[i, j] += terms
+            n_cancelled += distances[i, j] < CANCELS * terms
+        if n_cancelled:
+            for j in range(k):
+                if distances[i, j] < CANCELS * (norms_sq[i] + units_sq[j]):
+                    total = 0.0
+                    for q in range(rows.shape[1]):
+                        total += (rows[i, q] - C[j, q]) ** 2
+                    distances[i, j] = total
+
+        # 2. insert the keys of `rank_units` into the smallest ones so far
+        keys = ranked[i]
+        for r in range(count):
+            keys[r] = LARGEST_KEY
+        if count == 1:
+            for j in range(k):
+                keys[0] = min(keys[0], (bits[i, j] & ~low) | j)
+        else:
+            for j in range(k):
+                key = (bits[i, j] & ~low) | j
+                r = count - 1
+                if key >= keys[r]:
+                    continue
+                while r > 0 and keys[r - 1] > key:
+                    keys[r] = keys[r - 1]
+                    r -= 1
+                keys[r] = key
+
+        for r in range(count):
+            keys[r] &= low
+            near[i, r] = distances[i, keys[r]]
+
+
 def batch_pass(
     X: Any, norms_sq: Array, w: Array, centers: Array, width: float
 ) -> tuple[Array, float]:
@@ -187,9 +257,7 @@ def batch_pass(
     for rows in distance_blocks(len(norms_sq), k):
         # rank units by their distance from each sample
         x = X[rows]
-        distances = squared_distances(x, norms_sq[rows], centers)
-        ranked = rank_units(distances.copy(), len(h))
-        near = np.take_along_axis(distances, ranked, axis=1)
+        ranked, near = ranked_distances(x, norms_sq[rows], centers, len(h))
         value += float(w[rows] @ (near @ h))
         H = np.zeros((len(ranked), k))
 
@@ -224,11 +292,9 @@ def nearest_units(X: Any, norms_sq: Array, centers: Array) -> Nearest:
     distance = np.empty(n)
     to_second = np.empty(n)
     for rows in distance_blocks(len(norms_sq), k):
-        distances = squared_distances(X[rows], norms_sq[rows], centers)
-        ranked = rank_units(distances.copy(), min(2, k))
+        ranked, two = ranked_distances(X[rows], norms_sq[rows], centers, min(2, k))
         first[rows] = ranked[:, 0]
         second[rows] = ranked[:, -1]
-        two = np.take_along_axis(distances, ranked, axis=1)
         distance[rows] = two[:, 0]
         to_second[rows] = two[:, -1]
     return Nearest(first, second, distance, to_second)
@@ -239,10 +305,9 @@ def first_units(X: Any, norms_sq: Array, centers: Array) -> tuple[Array, Array]:
     first = np.zeros(len(norms_sq), np.int32)
     distance = np.empty(len(norms_sq))
     for rows in distance_blocks(len(norms_sq), len(centers)):
-        distances = squared_distances(X[rows], norms_sq[rows], centers)
-        nearest = rank_units(distances.copy(), 1)
-        first[rows] = nearest[:, 0]
-        distance[rows] = np.take_along_axis(distances, nearest, axis=1)[:, 0]
+        ranked, near = ranked_distances(X[rows], norms_sq[rows], centers, 1)
+        first[rows] = ranked[:, 0]
+        distance[rows] = near[:, 0]
     return first, distance
 
 
