@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import CANCELS, RESULT_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of ranks that are found by insertion; vector instructions sort more of them faster.
+# Maximum number of ranks that are found by insertion; sorting finds more of them faster.
 INSERTED_RANKS = 8
 # Strength below which the attraction of a unit is neglected.
 NEGLIGIBLE = 1e-12
