@@ -39,7 +39,8 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
 def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
     xp = namespace(d)
     safe = xp.where(d > 0, d, xp.ones_like(d))
-    return safe * xp.log(safe) / 2  # r^2 ln r; the limit 0 at r = 0 equals 1 ln 1
+    # r^2 ln r; at r = 0 the limit is 0, so use r = 1, because 1 ln 1 = 0
+    return safe * xp.log(safe) / 2
 
 
 def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
