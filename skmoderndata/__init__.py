@@ -96,7 +96,7 @@ def __getattr__(name):
     if name == "__all__":  # `from skmoderndata import *` loads the core estimators
         return sorted(["__version__", *_FUNCTIONS, *_core_estimators()])
 
-    # the name may be a module, a class, or a misspelling of one
+    # the name may be a module, a class, or a misspelling of either
     homes = {} if name.startswith("_") else _homes()
     if name in homes.values():
         return importlib.import_module(f"skmoderndata.{name}")

@@ -76,7 +76,7 @@ __all__ = [
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
-# joblib rejects 0, but only once there is work for several jobs
+# joblib raises an error for 0, but only when there is work for several jobs
 N_JOBS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Integral, None, -1, closed="right"),
@@ -225,7 +225,7 @@ def set_support_vectors(
 
     machine.support_ = np.arange(n_samples, dtype=np.int32)
     machine.support_vectors_ = vectors
-    # libsvm reads as many counts as its own fit has stored
+    # libsvm reads as many support vectors per class as it counted in its own fit
     if n_support is None:
         n_support = np.full(len(machine._n_support), n_samples)
     machine._n_support = np.array(n_support, dtype=np.int32)
@@ -258,7 +258,7 @@ def set_network(
         perceptron.out_activation_ = "logistic" if n_outputs == 1 else "softmax"
 
 
-# Attributes of running callbacks, which survive an error.
+# Attributes of running callbacks, which must survive an error in the fit.
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 

@@ -9,10 +9,11 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 class Evidence(NamedTuple):
     """Limits at which evidence against a result becomes a doubt, for all classes."""
 
-    # Number of observed rows for each parameter of a function below which its training value
-    # exceeds its value on new rows by far.
+    # Minimum number of observed rows per parameter of a function; with fewer rows, its value on
+    # the training data is much higher than its value on new rows.
     rows_per_parameter: int = 8
-    # Fraction of the objective of a convex problem that may be unproven.
+    # Largest gap, as a fraction of the objective of a convex problem, that leaves the result
+    # without doubt.
     unproven: float = 0.5
     # Relative difference below which two starts have reached the same objective.
     same_objective: float = 0.01

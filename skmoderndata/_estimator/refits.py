@@ -20,10 +20,10 @@ from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 
-# Number of seconds in a minute, and of minutes in an hour.
+# Number of seconds in a minute, and number of minutes in an hour.
 MINUTE = 60
 HOUR = MINUTE * MINUTE
-# Number of lines of progress in a bootstrap.
+# Number of lines of progress that a bootstrap prints.
 LINES = 20
 
 
@@ -230,7 +230,7 @@ def matched(reference, vectors, *, free_sign=True):
     similarity = unit_rows(reference) @ unit.T
     index, signs = match(similarity, free_sign=free_sign)
 
-    # a vector without entries is no match
+    # a vector without entries matches nothing
     present = np.flatnonzero((index >= 0) & unit.any(axis=1)[index])
     values = np.full(reference.shape, np.nan)
     values[present] = vectors[index[present]] * signs[present, None]
@@ -303,7 +303,7 @@ def _refit_loadings(template, X, Y, scores, rows, blocks):
     values = np.full((len(index), loadings.shape[1]), np.nan)
     values[present] = loadings[index[present]] * signs[present, None]
 
-    # compare the scores with the scores of the fit, on all rows
+    # compare these scores with the scores of the fit, on all rows
     cosines = np.zeros(len(index))
     cosines[present] = np.abs(similarity[present, index[present]]) / len(scores)
     spans = [

@@ -7,7 +7,7 @@ import numpy as np
 
 from skmoderndata._solvers.lowrank.quantiles import QUARTILES
 
-# Number of rows from which the scales of the columns are estimated.
+# Number of rows used to estimate the scales of the columns.
 N_ROWS = 500
 # Maximum number of entries that are read to estimate the scales.
 N_ENTRIES = 500_000
@@ -98,17 +98,18 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     if getattr(estimator, "scale", False) or not _compares_columns(estimator):
         return
 
-    # Pairs that are not valid raise an error later.
+    # Skip invalid pairs here; they raise an error later.
     pairs = getattr(estimator, "view_slices", None) or [(0, X.shape[1])]
     views = [X[:, slice(*pair)] for pair in pairs if np.shape(pair) == (2,)]
-    # After any scaler, sparse columns have a small range, and a column with one huge cell has a
-    # large deviation: use the smaller of both ratios.
+    # Sparse columns have a small range after any scaler, and a column with one huge cell has a
+    # large standard deviation, so use the smaller of both ratios.
     views = [view for view in views if not _deviations_agree(view)]
     ratio = max((min(map(_ratio, _spreads(view))) for view in views), default=1.0)
     if ratio <= RATIO_LIMIT:
         return
 
-    # Round the number: it is then the same in all folds of a search, which shows the warning once.
+    # Round the number, so that it is the same in all folds of a search; the search then shows the
+    # warning only once.
     name = type(estimator).__name__
     where = "X" if view == 1 else f"view {view}"
     remedy = f"make_pipeline({scaler}(), {name}(...))"

@@ -16,7 +16,7 @@ from skmoderndata._estimator.scale import warn_unlike_scales
 from skmoderndata._solvers.common.arrays import CACHED_BYTES, as_numpy
 from skmoderndata._solvers.common.quantities import FLOAT_BYTES
 
-# Range of magnitudes whose squares, and sums of squares, neither overflow nor underflow.
+# Range of magnitudes whose squares and sums of squares neither overflow nor underflow.
 SMALLEST = 1e-100
 LARGEST = 1e100
 # Maximum magnitude in tables that stay in single precision.
@@ -25,7 +25,7 @@ LARGEST_SINGLE = 1e15
 FLOATS = [np.float64, np.float32]
 # Number of entries checked at a time, chosen so that they stay in the cache.
 ENTRIES_AT_ONCE = CACHED_BYTES // FLOAT_BYTES
-# Number of components that is allowed for data of any size.
+# Number of components that is allowed whatever the size of the data.
 CHEAP_COMPONENTS = 100
 
 
@@ -165,7 +165,8 @@ def check_magnitude(
     peak = 0.0
 
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
-    # check block by block, so that memory is read once, and stop at a number out of range
+    # check block by block, so that memory is read only once, and stop at the first number out of
+    # range
     for first in range(0, flat.size, ENTRIES_AT_ONCE):
         sizes = np.abs(flat[first : first + ENTRIES_AT_ONCE])
         top = float(np.fmax.reduce(sizes))
@@ -324,7 +325,7 @@ def _check_objects(values: Any, owner: str) -> None:
             f"{flat.size} values, the first at {where(missing)}: leave these samples out."
         )
 
-    # 2. reject infinite values
+    # 2. reject infinite values, too
     infinite = np.fromiter(map(_is_infinite, flat), bool, flat.size)
     if infinite.any():
         raise ValueError(
@@ -366,7 +367,8 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
     """
     if not sparse.issparse(X) or X.format not in ("csr", "csc"):
         return X
-    # use a new matrix of the same arrays, because scipy stores the flags on the one it checks
+    # use a new matrix with the same arrays, because scipy stores the flags on the matrix that it
+    # checks
     shell = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
     if X.indices.dtype != X.indptr.dtype:
         X = shell  # compiled code needs index arrays of one type
@@ -647,7 +649,8 @@ def bits_of(X, *, threshold, owner):
         return bits, missing
 
     X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
-    if not bits.all():  # otherwise X shares the arrays of the caller, which may be read-only
+    # if no stored bit is zero, X shares the arrays of the caller, which may be read-only
+    if not bits.all():
         X.eliminate_zeros()
     return X, None
 
@@ -885,7 +888,7 @@ def order_of_labels(y: Any, classes: Any) -> Any:
     """
     if classes is not None:
         return classes
-    if len(getattr(y, "columns", ())) == 1:  # a table of one column
+    if len(getattr(y, "columns", ())) == 1:  # a table with one column
         y = y[y.columns[0]]
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False):  # pandas

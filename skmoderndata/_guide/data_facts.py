@@ -187,7 +187,7 @@ def _as_numbers(X: np.ndarray) -> np.ndarray:
         ) from error
 
 
-# Target
+# Classify the target
 
 
 def _with_target(facts: DataFacts, y: Any) -> DataFacts:
@@ -249,7 +249,7 @@ def _check_length(facts: DataFacts, y: np.ndarray) -> None:
         )
 
 
-# Samples that are not rows of a table
+# Describe samples that are not rows of a table
 
 
 def _of_samples(X: list[Any]) -> DataFacts:
@@ -322,7 +322,7 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
         columns = max(shape[1] for shape in shapes)
         return DataFacts("views", rows=rows, columns=columns, wide=columns / rows, views=n)
 
-    # Time is the axis along which the lengths differ; if they do not differ, it is the longer axis
+    # The lengths differ along the time axis; if they do not differ, time is the longer axis
     widths = {shape[-1] for shape in shapes}
     channels_first = len(shapes[0]) == 2 and (
         len(lengths) < len(widths) or (len(widths) == 1 and max(lengths) < min(widths))
@@ -330,7 +330,7 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
     return DataFacts("series", rows=n, channels_first=channels_first)
 
 
-# Tables
+# Describe tables
 
 
 def _of_frame(X: Any) -> DataFacts:
@@ -450,7 +450,7 @@ def _of_table(X: np.ndarray) -> DataFacts:
     if facts.values == "Boolean" or len(X) < 5:
         return facts
 
-    # Keep columns that vary; fill gaps and scale the columns to one unit
+    # Keep the columns that vary; fill their gaps and scale them to the same unit
     X = np.asarray(X[:, :N_COLUMNS], dtype=float)
     X = X[:, known[:, :N_COLUMNS].sum(axis=0) > 2]
     X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
@@ -498,12 +498,12 @@ def _broken(X: np.ndarray) -> float:
     Z = np.abs(X - middle)[:, scale > 0] / scale[scale > 0]
     far = Z > FAR_DEVIATIONS
 
-    # A long tail fills the space between the bulk and the far cells
+    # In a long-tailed column, values fill the space between the bulk and the far cells
     between = ((Z > BULK_DEVIATIONS) & ~far).mean(axis=0)
     fraction = far.mean(axis=0)
     cells = far & (between <= 0.5 * fraction) & (fraction < 0.4)
 
-    # Large entries of non-negative components coincide in rows; broken cells do not
+    # The large entries of non-negative components occur in the same rows; broken cells do not
     of_row = cells.sum(axis=1)
     return float(cells.mean() if of_row.var() <= 2.5 * of_row.mean() else 0.0)
 

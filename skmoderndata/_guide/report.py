@@ -183,7 +183,7 @@ def _facts(table: Table, findings: list[Finding], level: float) -> dict[str, Any
     if rows < MIN_ROWS:
         notes.append(f"With fewer than {MIN_ROWS} rows, the page covers only gaps.")
 
-    # List the parts without a finding
+    # List the parts that found nothing
     found = {finding.name for finding in findings}
     names = ["gaps"] if rows < MIN_ROWS else PARTS
     absent = ", ".join(name for name in names if name not in found)

@@ -43,7 +43,7 @@ FEW_FOLDS = 3
 MAX_SMALL = 5000
 # Minimum number of empty cells, and of known cells, for a test whether gaps depend on values.
 MIN_GROUP = 10
-# Number of good cells, the largest ones, from which the tail of the good cells is estimated.
+# Number of good cells (the largest ones) from which their tail is estimated.
 N_TAIL = 30
 # Maximum number of roles.
 MAX_ROLES = 5
@@ -79,7 +79,7 @@ class Finding(NamedTuple):
     draw: Callable[[], Any]
 
 
-# Facts shared by several parts
+# Facts shared by several parts of the report
 
 
 def is_boolean(table: Table) -> np.ndarray:
@@ -160,7 +160,7 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
         f"{len(share)} columns and {_percent(gaps.any(axis=1).mean())} of the rows."
     )
 
-    # Test each kind of pattern at half the level
+    # Test each of the two kinds of pattern at half the level
     patterns = [
         *_gaps_together(table, gaps, level / 2),
         *_gaps_by_value(table, gaps, level / 2),
@@ -220,17 +220,18 @@ def _gaps_together(table: Table, gaps: np.ndarray, level: float) -> list[str]:
 
 def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     """Return columns whose gaps depend on the values of another column, by the rank-sum test."""
-    # 1. Sum the ranks of a column over the gaps of another; compute mean and deviation
+    # 1. Sum the ranks of one column over the gaps of another; compute the mean and the standard
+    # deviation of this sum
     R = standard_ranks(table.values)
     known = (~gaps).astype(float)
     total = known.sum(axis=0)
-    # Number of rows with a gap in column j and a known cell in column k
+    # Number of rows in which column j has a gap and column k does not
     n_gaps = gaps.T.astype(float) @ known
     sums = gaps.T.astype(float) @ R
     rest = total - n_gaps
     deviation = np.sqrt(n_gaps * rest / np.maximum(total - 1, 1))
 
-    # 2. Keep only pairs with enough cells on each side
+    # 2. Keep only pairs with enough cells in both groups of rows
     usable = (n_gaps >= MIN_GROUP) & (rest >= MIN_GROUP) & ~is_constant(table)
     if not usable.any():
         return []
@@ -268,14 +269,14 @@ def find_scales(table: Table, level: float) -> Finding | None:
     )
     low, middle, high = limits.T
 
-    # Compare the largest lower limit with the smallest upper limit; both limits hold at the level
+    # Compare the largest lower limit with the smallest upper limit; each limit holds at the level
     largest = int(low.argmax())
     smallest = int(high.argmin())
     ratio = low[largest] / high[smallest]
     if not ratio >= SCALE_RATIO:
         return None
 
-    # List all columns, the largest first
+    # List all columns, in descending order of scale
     order = np.argsort(-middle, kind="stable")
     names = [table.names[j] for j in columns]
     medians = np.nanmedian(table.values[:, columns], axis=0)
@@ -381,7 +382,7 @@ def find_components(
         warnings.simplefilter("ignore")
         search.fit(RobustScaler().fit_transform(values))
 
-    # Report the search, and how to run it on all rows
+    # Report the search, and the code that runs it on all rows
     best = search.best_params_["n_components"]
     scores = search.cv_results_["mean_test_score"]
     return Finding(
@@ -433,20 +434,22 @@ def _test_common_cause(values: np.ndarray, level: float, random_state: int) -> f
 
 def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | None:
     """List cells and rows that do not fit the rest, by robust PCA after a robust scaler."""
-    if fit is None or fit.model.algorithm_ != "stable":  # no noise: there is no test for cells
+    # cells of a table without noise cannot be tested
+    if fit is None or fit.model.algorithm_ != "stable":
         return None
     model = fit.model
     rows = fit.rows
     columns = fit.columns
     values = table.values[:, columns]
 
-    # Find odd rows: a residual of 1 is four standard deviations [RobustPCA.row_distances_]
+    # Find odd rows: a value of 1 corresponds to four standard deviations
+    # [RobustPCA.row_distances_]
     odd = np.zeros(len(rows), dtype=bool)
     if hasattr(model, "outlying_rows_"):
         limit = stats.norm.isf(level / 2 / len(rows)) / 4
         odd = model.outlying_rows_ & (model.row_distances_[:, 1] > limit)
 
-    # Find broken cells of the other rows, the largest first, in the units of X
+    # Find broken cells in the other rows, the largest first, in the units of X
     support = model.support_ & ~odd[:, None]
     row, column = np.nonzero(support)
     if len(row) == 0 and not odd.any():
@@ -456,7 +459,8 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
     size = sizes[row, column]
     largest = np.argsort(-size, kind="stable")
     if len(row) and _test_of_tail(size, sizes[~support & ~odd[:, None]]) > level / 2:
-        largest = largest[:0]  # the good cells reach as far as these cells
+        # the tail of the good cells explains even these cells, so none of them is broken
+        largest = largest[:0]
         if not odd.any():
             return None
     cells = [
@@ -542,7 +546,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
 
     The largest statistic of all columns under each permutation bounds the error over columns.
     """
-    # 1. Sum the squares of the ranks between the blocks, for each column
+    # 1. For each column, sum the squared mean ranks of the blocks
     rows = _spread_rows(len(table.values), MAX_DRIFT_ROWS)
     columns = np.flatnonzero(~is_constant(table))
     if len(rows) < MIN_ROWS or len(columns) == 0:
@@ -553,7 +557,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
     block = np.arange(len(rows)) * N_BLOCKS // len(rows)
     observed = _between_blocks(block, R, known)
 
-    # 2. Compare with the largest sum over all columns, for rows in random order
+    # 2. Compare each sum with the largest sum over all columns when the rows are shuffled
     rng = np.random.default_rng(random_state)
     total = n_permutations(level)
     exceeded = np.zeros(len(columns))
@@ -621,14 +625,15 @@ def find_redundant(table: Table, level: float) -> Finding | None:
     r = np.abs(correlation[first, second])
     n = count[first, second]
 
-    # Compute lower limits of all pairs at once; 1.06 is the factor for ranks [Fieller et al. 1957]
+    # Compute lower limits for all pairs at once; 1.06 is the variance factor for rank correlations
+    # [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
     limit = np.tanh(np.arctanh(np.minimum(r, 1 - ACCUMULATED_ROUNDING)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
     if len(found) == 0:
         return None
 
-    # Form groups, and keep from each the column with the fewest gaps
+    # Form groups, and keep the column with the fewest gaps from each group
     groups = _groups(len(columns), first[found], second[found])
     n_known = np.diagonal(count)
     kept = [group[n_known[group].argmax()] for group in groups]
@@ -666,7 +671,7 @@ def _rank_correlations(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     R = standard_ranks(values)
     count = known.T @ known
     n = np.maximum(count, 1)
-    mean = (R.T @ known) / n  # mean rank of j over the rows in which k is known
+    mean = (R.T @ known) / n  # mean rank in column j over the rows in which column k is known
     square = ((R**2).T @ known) / n
     deviation = np.sqrt(np.maximum(square - mean**2, 0))
     covariance = (R.T @ R) / n - mean * mean.T
@@ -707,7 +712,7 @@ def find_roles(table: Table, level: float) -> Finding | None:
             bits[_spread_rows(len(bits), MAX_FIT_ROWS)]
         )
 
-    # Compare each set with independent columns; correct for the number of all sets of its size
+    # Compare each set with independent columns, and correct for the number of sets of this size
     fraction = bits.mean(axis=0)
     found = []
     for role in miner.components_.astype(bool):

@@ -16,7 +16,7 @@ N_BANDS = 200
 MAX_SHOWN = 20
 # Maximum number of letters of a name in a picture.
 MAX_LETTERS = 28
-# Size of a picture of curves, in lines.
+# Size of a picture of curves, in lines of text.
 CURVES = 6
 # Placeholder that is replaced by the text colour of the page.
 INK = "#010203"

@@ -86,7 +86,7 @@ def read_table(X: Any, random_state: int) -> Table:
         X = _array_of_list(X)
     n, p = _checked_shape(X)
 
-    # 1. Find the columns of numbers; sample them and the rows, and keep their order
+    # 1. Find the numeric columns; sample columns and rows, and keep their order
     rng = np.random.default_rng(random_state)
     numeric = numeric_columns(X)
     if not numeric:
@@ -135,7 +135,7 @@ def _kind(X: Any) -> str:
             "X is a lazy frame of polars: pass X.collect() or X.head(n).collect()."
         )
 
-    # Identify the type of a table in memory; classes have the same attributes
+    # Identify the type of a table in memory by its attributes, which its class has, too
     is_instance = not isinstance(X, type)
     if is_instance and hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"

@@ -177,14 +177,14 @@ def _first_of(X: Any) -> Any:
     return next(iter(X[X.columns[0]] if is_frame(X) else X))
 
 
-# Choice of rows
+# Choose the rows of the table
 
 
 class Fit(NamedTuple):
     """Fit of a row of the knowledge to the data."""
 
     row: dict[str, Any]
-    reasons: list[str]  # conditions that hold for the data
+    reasons: list[str]  # conditions that the data satisfy
     score: tuple[float, ...]  # () if the row does not apply
 
 
@@ -243,11 +243,11 @@ class Accepts(NamedTuple):
     """Properties of a class, from its card and its tags."""
 
     tier: str
-    instead: str  # advice to use another class, or empty
+    instead: str  # advice to use another class instead, or an empty string
     blocks: bool  # Dask arrays
     sparse: bool  # sparse matrices
     gaps: bool  # NaN
-    outputs: bool  # y of several columns
+    outputs: bool  # y has several columns
 
 
 @functools.cache
@@ -289,7 +289,7 @@ def problems() -> list[dict[str, Any]]:
     return [row for section in knowledge()["section"] for row in section["rows"]]
 
 
-# Lines to paste
+# Write the lines to paste
 
 
 def imports_of(code: str) -> list[str]:
@@ -314,7 +314,7 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
         line = re.sub(r"\bSVC\(", "SVR(", line).replace("Classifier(", "Regressor(")
     lines = _preparation(facts, X, y)
 
-    # Put steps before the estimator in <>
+    # Put the steps before the estimator in angle brackets
     inside = re.search(r"<(.*)>", line)
     if inside:
         steps = []
@@ -361,7 +361,7 @@ def _preparation(facts: DataFacts, X: Any, y: Any) -> list[str]:
     if facts.kind == "graphs" and any("label" not in x.nodes[node] for x in X for node in x):
         lines.append('[networkx.set_node_attributes(x, dict(x.degree), "label") for x in X]')
 
-    # Targets: Dask cannot split arrays of objects
+    # Prepare targets: Dask cannot split arrays of objects
     if np.ndim(y) == 2 and np.shape(y)[1] == 1:
         lines.append("y = np.ravel(y)")
     elif is_dask(X) and y is not None and not is_dask(y) and np.asarray(y).dtype == object:

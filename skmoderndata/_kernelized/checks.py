@@ -82,7 +82,7 @@ def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
         return not hasattr(estimator, "n_features_in_")
     is_collection = not holds_rows(X)
     if is_collection:
-        # An earlier fit on rows may have set these attributes.
+        # An earlier fit on rows of numbers may have set these attributes.
         for name in ("n_features_in_", "feature_names_in_"):
             vars(estimator).pop(name, None)
     return is_collection
@@ -195,7 +195,7 @@ def holds_rows(X: Any) -> bool:
         return True
     try:
         table = np.asarray(X)
-    except ValueError:  # The arrays have unequal lengths.
+    except ValueError:  # The arrays have different lengths.
         return False
     if table.dtype.kind in "biufc":
         return table.ndim < 3

@@ -17,12 +17,12 @@ from skmoderndata._solvers.common.typing import Array
 
 # Size in bytes of a tile of kernel values, which stays in the cache of a core.
 TILE_BYTES = 2**19
-# Number of kernel values k(x, x) that are computed at a time.
+# Number of values k(x, x) on the diagonal that are computed at a time.
 DIAGONAL_ROWS = 2**15
 # Number of rows that one thread evaluates at a time.
 CHUNK_ROWS = 2**13
-# Maximum number of kernel values that a single thread computes; with fewer values, a second thread
-# saves no time.
+# Maximum number of kernel values for which a single thread is used; a second thread would save no
+# time.
 WORTH_THREADS = 2**23
 # Maximum term gamma |x|^2 in single precision; with larger terms, cancellation loses too many
 # digits.
@@ -83,7 +83,7 @@ class KernelRows:
         support = np.flatnonzero(coef)
         coef = coef[support]
         if _kind(self.gram, self.X) == "linear":
-            # A sum of squares does not cancel.
+            # A sum of squares cannot suffer from cancellation.
             samples = _double(take(self.X, support))
             weights = self.gram.weighted_sum(coef, samples)
             return float(weights @ weights)
@@ -189,7 +189,8 @@ class Expansion:
             self._fill(take(X, index), out[chunk], exact)
 
         starts: Sequence[int] = range(0, len(out), step)
-        with one_blas_thread():  # The tiles are too small for several BLAS threads.
+        # The products of tiles are too small for several BLAS threads.
+        with one_blas_thread():
             worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
             in_threads(work, starts, n_jobs if worth else 1)  # `work` writes into `out`.
         return self.gram.check_finite(out)
@@ -198,7 +199,7 @@ class Expansion:
         """Whether the kernel has a fast path that needs the entries of dense rows."""
         return self.kind in ("rbf", "poly")
 
-    # `values` rejects results that are not finite.
+    # `values` raises an error if results are not finite.
     @np.errstate(over="ignore", invalid="ignore")
     def _fill(self, X: Any, out: Array, exact: bool) -> None:
         assert self.coef is not None
@@ -207,8 +208,8 @@ class Expansion:
                 self._fill(block, out[rows], exact)
             return
 
-        # use weights of the features for the linear kernel, and blocks of the Gram matrix for
-        # kernels without a fast path
+        # use the weights of the features for the linear kernel, and blocks of the Gram matrix for
+        # kernels without a faster method
         if self.kind == "linear":
             out[:] = self.gram.linear_values(X, self._primal())
             return
@@ -355,7 +356,7 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
         diagonal = np.asarray(rows.X.diagonal())
         return float(diagonal.max())
 
-    # use every k-th sample if each value needs a call of the kernel
+    # if each value needs a call of the kernel, use only every k-th sample
     from_norms = isinstance(gram.kernel, str) and gram.kernel in NORM_KERNELS
     if not (from_norms or sure) and n > 1000:
         step = -(-n // 1000)

@@ -28,8 +28,8 @@ MACHINE_KERNELS = {
     "polynomial": ("gamma", "coef0", "degree"),
     "sigmoid": ("gamma", "coef0"),
 }
-# Maximum ratio of the squared norms of support vectors before and after centring, at which the
-# machine needs no centring: distances then lose fewer than four digits.
+# Maximum ratio of the squared norms of support vectors before and after centring for which the
+# machine is exported without centring: distances then lose fewer than four digits.
 UNCENTRED_UP_TO = 1e3
 
 

@@ -13,9 +13,9 @@ from skmoderndata._solvers.common.typing import Array
 
 # Tolerance for the error of a Gaussian value; it is recomputed if the error is larger.
 TOLERANCE = 1e-12
-# Largest sum of `gamma |x|^2` and `gamma |y|^2` at which no value has to be recomputed.
+# Largest sum of `gamma |x|^2` and `gamma |y|^2` for which no value needs to be recomputed.
 SAFE = TOLERANCE / (8 * EPS)
-# Maximum magnitude of an exponent that needs any accuracy: exp(-60) is below any rounding error.
+# Maximum magnitude of an exponent that has to be accurate: exp(-60) is below any rounding error.
 NEGLIGIBLE = 60.0
 # Number of entries of a tile, which stays in the cache.
 TILE = 2**18
@@ -135,7 +135,7 @@ class GaussianWriter:
     takes 1.1 to 1.3 times as long as subtracting the norms from the inner products.
     """
 
-    # Maximum number of features of a table that is packed.
+    # Maximum number of features of a table that is copied to a packed layout.
     few = 64
 
     def __init__(self, X: Array, gamma: float) -> None:
@@ -211,7 +211,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
         error = error[i, j]
         spoilt = tile[i, j] + error > np.log(TOLERANCE / error)
 
-        # recompute these exponents from the differences of the samples
+        # compute these exponents again, from the differences of the samples
         i = i[spoilt] + start
         j = j[spoilt]
         for first in range(0, len(i), pairs):
@@ -223,7 +223,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
 
 def exponential(E: Array) -> Array:
     """Exponentiate in place; exponents that rounding made positive count as 0."""
-    # Finding the maximum takes a sixth of the time of clipping.
+    # Finding the maximum takes a sixth of the time that clipping takes.
     if E.max(initial=0.0) > 0.0:
         np.minimum(E, 0.0, out=E)
     return np.exp(E, out=E)
@@ -231,8 +231,8 @@ def exponential(E: Array) -> Array:
 
 def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     """Return the values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
-    # scikit-learn's distances require both arrays to be dense or both to be sparse: convert X to
-    # the form of Y, which is in memory already
+    # scikit-learn's distances require two dense or two sparse arrays: convert X to the form of Y,
+    # which is already in memory
     if Y is not None and is_sparse(X) and not is_sparse(Y):
         blocks = [laplacian(rows, Y, gamma=gamma) for _, rows in dense_blocks(X)]
         return np.concatenate(blocks) if blocks else np.zeros((0, len(Y)))

@@ -23,12 +23,12 @@ FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 
-# Maximum numbers of anchors, and of samples that each anchor is compared with, to judge the
-# bandwidth.
+# Maximum number of anchors, and maximum number of samples compared with each anchor, when the
+# bandwidth is judged.
 ANCHORS = (32, 2**13)
 # Minimum number of samples for judging the bandwidth.
 JUDGED_FROM_SAMPLES = 16
-# Maximum difference between 1 and the kernel values at which all samples count as alike.
+# Maximum difference between 1 and the kernel values for which all samples count as alike.
 ALIKE = 1e-6
 # Minimum sum of the kernel values of a sample with all others; below it, the sample is isolated.
 ALIEN = 0.1
@@ -140,8 +140,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     if n < JUDGED_FROM_SAMPLES:
         return
 
-    # compute kernel values between a few anchors and many samples: the smallest, the largest, and
-    # the sums, which omit the value of each anchor with itself
+    # compute kernel values between a few anchors and many samples: find the smallest and the
+    # largest value, and sum the values of each anchor, excluding its value with itself
     anchor_index, partner_index = (
         np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS
     )
@@ -269,7 +269,7 @@ class Gram:
             return _dense(X if Y is None else X[:, Y.indices])
 
         second = X if Y is None else Y
-        with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` raises.
+        with np.errstate(over="ignore", invalid="ignore"):  # `check_finite` raises the error.
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
             elif self.origin is not None:
@@ -325,7 +325,7 @@ class Gram:
         if self.constant_diagonal:
             return np.ones(n)
 
-        # others follow from squared norms
+        # compute other diagonals from squared norms
         if self.kernel == "linear":
             if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))
@@ -340,8 +340,8 @@ class Gram:
         if self.kernel == "sigmoid":
             return np.asarray(np.tanh(self._inner_with_self(X)))
 
-        # for any other function, use the diagonals of 32 x 32 blocks: 32 times the work but 1/32
-        # of the calls
+        # for any other function, read the diagonals of 32 x 32 blocks: this takes 32 times the
+        # work but 1/32 of the calls
         step = 32
         blocks = (take(X, slice(start, start + step)) for start in range(0, n, step))
         diagonals = [self(block, block).diagonal() for block in blocks]
@@ -458,7 +458,8 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
     variance = 0.0
     for rows in blocks:
         if is_sparse(X):
-            block = X[rows].tocsr().astype(np.float64)  # A copy, changed in the next line.
+            # This copy is changed in the next line.
+            block = X[rows].tocsr().astype(np.float64)
             block.sum_duplicates()
             n_stored = np.diff(block.indptr)
             squares_stored = np.repeat(w[rows], n_stored) @ (block.data - mean) ** 2
@@ -474,7 +475,8 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
             'gamma="scale" needs the variance of X, which is not finite in double precision: '
             "rescale X."
         )
-    # If all entries are equal, the computed variance is only the rounding error of the mean.
+    # If all entries are equal, the computed variance consists only of the rounding error of the
+    # mean.
     rounding = 8 * np.finfo(np.float64).eps * mean
     return variance if variance > rounding**2 else 0.0
 

@@ -196,7 +196,7 @@ class FeatureRows(NamedTuple):
 
     Z: Array  # (n, r), coordinates in the span of the landmarks
     beyond: Array  # (n,), squared distances from the span
-    weights: Array  # (n,), relative to the largest
+    weights: Array  # (n,), weights relative to the largest weight
     others: tuple[Array, ...]  # targets and other arrays aligned with the rows
 
 
@@ -218,7 +218,7 @@ class Fold(NamedTuple):
 
     low: float
     high: float
-    outside: bool  # True for the rows outside this range
+    outside: bool  # whether to select the rows outside this range
 
     def holds(self, X: Any) -> Array:
         """Return whether each row belongs to the fold."""
@@ -263,7 +263,7 @@ class Seen(NamedTuple):
     """Features, weights and selection of the rows in a pass."""
 
     features: LowRankFeatures | ColumnFeatures
-    weight_unit: float | None  # weight that counts as 1; None without weights
+    weight_unit: float | None  # weight that corresponds to 1; None without weights
     fold: Fold | None  # selected rows; None for all
 
 
@@ -378,7 +378,7 @@ def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Ar
     Z = features(X)
     if isinstance(features, ColumnFeatures):
         return Z, np.zeros(len(Z))
-    # subtract the part within the span from the diagonal of the kernel
+    # subtract the part within the span of the landmarks from the diagonal of the kernel
     diagonal = np.asarray(features.gram.diag(X), dtype=np.float64)
     return Z, np.maximum(diagonal - np.einsum("ij,ij->i", Z, Z), 0.0)
 

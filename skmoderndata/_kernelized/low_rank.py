@@ -164,7 +164,7 @@ def refuse_cancelling(
 def check_symmetric(gram: Gram, K: Array) -> None:
     """Raise an error if a kernel matrix is not symmetric."""
     if isinstance(gram.kernel, str) and not gram.precomputed:
-        return  # Named kernels are symmetric.
+        return  # The matrix of a named kernel is symmetric.
     largest = float(K.max(initial=0.0))
     least = float(K.min(initial=0.0))
     scale = max(largest, -least)
@@ -264,7 +264,7 @@ class Labelled(NamedTuple):
     X: Any  # all samples, including samples of weight 0
     train: "TrainingSet"
     weights: Array  # (n,), positive weights
-    classes: Array  # labels of all classes
+    classes: Array  # labels of all classes, including absent ones
     present: Array  # (n_all,), True for classes with samples of positive weight
     codes: Array  # (n,), class numbers among the classes that are present
     mass: Array  # (n_present,), sums of weights per class

@@ -54,7 +54,8 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
     the mean.
     """
 
-    _free_offset = False  # True if adding a constant to the function changes nothing
+    # whether the prediction stays the same if a constant is added to the function
+    _free_offset = False
     _at_mean: Any = 0.0  # value of the function at the origin of the kernel
 
     def _weights_of(self, X: Any, sample_weight: Any) -> Array:
@@ -62,7 +63,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         n = count_samples(X)
         if sample_weight is None:
             return np.ones(n)
-        rows = np.zeros((n, 1))  # Only the number of rows is checked.
+        rows = np.zeros((n, 1))  # Check only the number of rows.
         weights: Array = check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )

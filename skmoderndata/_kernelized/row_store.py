@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER
 
-# Number of rows of a Gaussian kernel whose exponents, in double precision, stay in the cache.
+# Number of rows of a Gaussian kernel whose double-precision exponents fit into the cache.
 ROWS_IN_CACHE = 16
 # Maximum number of samples whose rows are stored in double precision; with more samples, rows are
 # stored in single precision.
@@ -71,7 +71,7 @@ class RowStore:
         n_exponents = ROWS_TOGETHER if wide else ROWS_IN_CACHE
         self.exponents = np.empty((n_exponents, self.n))
 
-        # positions of the rows
+        # positions of these rows in the store
         self.slot = np.full(self.n, -1)
         self.used = np.zeros(self.n, np.int64)
         self.owner = np.full(capacity, -1)
@@ -122,8 +122,7 @@ class RowStore:
         self.owner[slots] = missing
         self.slot[missing] = slots
 
-        # 3. Count them as used now, so that a row of weight zero, which no solver has used yet,
-        # is not dropped first.
+        # 3. Mark them as used now, so that rows that no solver has used yet are not dropped first.
         self.clock += 1
         self.used[missing] = self.clock
 
@@ -166,7 +165,7 @@ class RowStore:
                         (self.values[slot], row) for slot, row in zip(places, E, strict=True)
                     ]
                 for target, logarithms in targets:
-                    # Positive exponents are rounding errors below the resolution of single
+                    # Positive exponents are rounding errors smaller than the resolution of single
                     # precision.
                     np.exp(logarithms, out=target, dtype=np.float32, casting="same_kind")
                     if self.plus:

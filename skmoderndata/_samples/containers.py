@@ -113,7 +113,7 @@ def check_real(X: Any, name: str) -> None:
     """Raise ValueError for complex numbers: a conversion would drop the imaginary part."""
     try:
         wrong = np.iscomplexobj(X)
-    except ValueError:  # samples of unequal length, which are checked elsewhere
+    except ValueError:  # samples of different lengths, which are checked elsewhere
         return
     if wrong:
         raise ValueError(

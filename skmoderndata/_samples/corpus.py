@@ -112,7 +112,7 @@ def texts(X: Any, name: str) -> list[str]:
 def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     """Return documents as finite rows of counts or weights."""
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
-        as_samples(X, name)  # raises an error
+        as_samples(X, name)  # this call raises the error
 
     # convert a collection of rows to one table
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):

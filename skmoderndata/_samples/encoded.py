@@ -30,7 +30,7 @@ class Encoded:
         self.samples = samples
         self.form = form
         self.key = key
-        # diagonals by kernel; `BaseKernel.diag` fills them
+        # diagonal for each kernel; `BaseKernel.diag` adds entries
         self.diagonals: dict[Hashable, Array] = {}
 
     @property

@@ -57,7 +57,7 @@ class Scoring:
             np.fill_diagonal(table, float(self.match))
             return table
 
-        # a pair has the same score in either order
+        # the score of a pair does not depend on its order
         scores = _checked_scores(self.substitution_scores, self.name)
         for i, a in enumerate(symbols):
             for j, b in enumerate(symbols[: i + 1]):
@@ -83,7 +83,7 @@ def _checked_scores(pairs: dict[Any, float], name: str) -> dict[Any, float]:
             raise ValueError(
                 f"{name}: substitution_scores[{pair!r}]={value!r}; it must be a finite number."
             )
-        # a pair may occur in one order, or in both with the same score
+        # a pair may be given in one order, or in both orders with the same score
         a, b = pair
         if scores.get((a, b), value) != value:
             raise ValueError(
@@ -118,7 +118,7 @@ def scoring(
     name: str = "alignment",
 ) -> Scoring:
     """Check the parameters of `metrics.alignment`; `name` is the caller, for error messages."""
-    # a gap must not cost more than a separate gap for each of its symbols
+    # a gap must not cost more than separate gaps for each of its symbols
     further = gap_cost if extension_cost is None else extension_cost
     if further > gap_cost:
         raise ValueError(
@@ -145,7 +145,7 @@ def aligned_pair(x: Any, z: Any, scores: Scoring) -> tuple[Array, float]:
             np.arange(len(a.values)), np.arange(len(b.values)), table, scores.rule
         )
 
-    # code both samples over one alphabet
+    # encode both samples with the same alphabet
     s, t = one_alphabet(pack([x], name), pack([z], name), name)
     return best_alignment(s.codes, t.codes, scores.of_symbols(t.symbols), scores.rule)
 
@@ -162,7 +162,7 @@ def alignment_matrix(
     else:
         pairs = _Points(X, others, scores)
 
-    # compute blocks of rows, in threads
+    # compute blocks of rows in threads
     S = np.zeros((pairs.n, pairs.m))
     blocks = pairs.row_blocks()
     if effective_n_jobs(n_jobs) == 1:

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._samples.nested import TRUSTED_NODES, refuse_endless
 
-# Types whose `repr` determines the value.
+# Types whose `repr` determines their value.
 EXACT = frozenset({str, int, float, bool, type(None)})
 NAMED_ONLY = FunctionType | BuiltinFunctionType | type
 
@@ -123,7 +123,7 @@ class _Reader:
         # tables
         if isinstance(x, np.ndarray):
             return self._array(x)
-        if bool(sparse.issparse(x)):  # `bool` stops the type stubs from narrowing x
+        if bool(sparse.issparse(x)):  # calling `bool` keeps the type stubs from narrowing x
             rows = sparse.csr_array(x)
             parts = (rows.data, rows.indices, rows.indptr, rows.shape)
             return b"m" + self.number(kind), parts
@@ -132,11 +132,11 @@ class _Reader:
 
     def _sequence(self, x: Any) -> tuple[bytes, Sequence[Any]]:
         kind = type(x)
-        if kind not in (list, tuple):  # a named tuple, a tree of nltk with its label
+        if kind not in (list, tuple):  # a named tuple, or a tree of nltk with its label
             attributes = getattr(x, "__dict__", {})
             return b"S" + self.number(kind), [attributes, *x]
         tag = b"l" if kind is list else b"t"
-        if EXACT.issuperset(map(type, x)):  # fast path for sequences of tokens
+        if EXACT.issuperset(map(type, x)):  # take the fast path for sequences of tokens
             return tag + b"f" + repr(x).encode("utf-8", "surrogatepass"), ()
         return tag, x
 

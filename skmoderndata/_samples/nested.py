@@ -10,7 +10,7 @@ import numpy as np
 # Maximum number of nodes of a sample.
 MAX_NODES = 10_000_000
 
-# Number of nodes visited before the check whether the sample ends; they take 16 MB and .1 s.
+# Number of nodes visited before checking whether the sample is finite; they take 16 MB and .1 s.
 TRUSTED_NODES = 100_000
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
 
@@ -32,16 +32,16 @@ def refuse_endless(root: Any, look: Look, name: str) -> None:
     name : str
         Name of the sample, for error messages.
     """
-    sizes: dict[int, int] = {}  # number of nodes at and below each finished node
-    alive = {id(root): root}  # keeps visited nodes alive, so that no id is used twice
+    sizes: dict[int, int] = {}  # number of nodes in the subtree of each finished node
+    alive = {id(root): root}  # keep visited nodes alive, so that no id is used twice
     path = [(root, iter(look(root)[1]))]
-    total = [1]  # number of nodes counted so far at and below each node of the path
+    total = [1]  # number of nodes counted so far in the subtree of each node of the path
 
-    # depth first: the path holds the open nodes
+    # go depth first: the path holds the open nodes
     while path:
         node, below = path[-1]
         child = next(below, path)
-        if child is path:  # no child is left
+        if child is path:  # all children have been visited
             path.pop()
             sizes[id(node)] = size = total.pop()
             if path:
@@ -94,7 +94,7 @@ def copied(x: Any) -> Any:
             waiting.extend(node)
         elif levels[id(node)] != level:  # the node contains itself
             return copy.deepcopy(x)
-        else:  # all its entries have been copied
+        else:  # all entries of the list or tuple have been copied
             entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
             changed = any(a is not b for a, b in zip(entries, node, strict=True))
             copies[id(node)] = kind(entries) if changed or kind is list else node

@@ -133,7 +133,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
                 f"that are not: {error}."
             ) from None
 
-    # NaN differs from itself; None is a symbol like any other
+    # NaN differs from itself; None is treated like any other symbol
     if any(is_missing(symbol) for symbol in numbers if symbol is not None):
         i = next(i for i, x in enumerate(samples) if any(map(is_missing, x)))
         raise ValueError(

@@ -113,7 +113,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
 
 def pack_one(x: Any, name: str) -> Array:
     """Return one series as an array of shape (length, n_channels), after all checks."""
-    # check an ordinary array in one pass; the checks with messages take 50 times as long
+    # check an ordinary array in one pass; the checks that produce messages take 50 times as long
     if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim in (1, 2) and x.size:
         points = np.ascontiguousarray(x)
         if all_within(points.reshape(-1), SMALLEST, LARGEST):
@@ -155,7 +155,7 @@ def _points(x: Any, position: int, name: str) -> Array:
     except ValueError:
         points = np.array("rows of unequal lengths")
 
-    if points.dtype.kind == "O":  # objects may be numbers
+    if points.dtype.kind == "O":  # objects may still be numbers
         with contextlib.suppress(TypeError, ValueError):
             points = points.astype(np.float64)
 
@@ -232,7 +232,7 @@ def warping_band(
             f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".'
         )
 
-    # Itakura's parallelogram is set by a slope
+    # Itakura's parallelogram is defined by a slope
     if band == "itakura":
         if radius is not None:
             raise ValueError(
@@ -243,13 +243,13 @@ def warping_band(
             raise ValueError(f"{name}: max_slope={max_slope!r}; it must be above 1.")
         return Band(ITAKURA, 0.0, False, float(max_slope))
 
-    # no band: every alignment is allowed
+    # without a band, every alignment is allowed
     if radius is None:
         if band == "sakoe_chiba":
             raise ValueError(f'{name}: band="sakoe_chiba" needs a radius.')
         return Band(FREE)
 
-    # Sakoe and Chiba's band around the diagonal is set in steps, or as a fraction of the length
+    # the band of Sakoe and Chiba is given in steps, or as a fraction of the length
     in_steps = is_integer(radius)
     if not _is_number(radius) or radius < 0 or not (in_steps or radius < 1):
         raise ValueError(

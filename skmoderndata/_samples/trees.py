@@ -110,7 +110,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
 
-    # a tree of nltk is also a list, so test for it first
+    # a tree of nltk is also a list, so check this first
     if callable(getattr(tree, "label", None)):
         return tree, _nltk_node
 
@@ -258,7 +258,7 @@ def from_brackets(text: str) -> tuple[Any, ...]:
                 raise ValueError(f"from_brackets: bracket without a label in {shown}.")
             open_nodes[-1].append(tuple(node))
 
-    # there must be one tree and nothing else
+    # there must be exactly one tree, with nothing after it
     if len(open_nodes) > 1:
         raise ValueError(f"from_brackets: {len(open_nodes) - 1} unclosed brackets in {shown}.")
     (found,) = open_nodes
@@ -323,7 +323,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
         for node in level:
             order[node] = (height, rank[content[node]])
 
-    # write the tree again, in preorder
+    # write the sorted tree in preorder
     parents: list[int] = []
     names: list[Hashable] = []
     waiting = [(len(labels) - 1, -1)]

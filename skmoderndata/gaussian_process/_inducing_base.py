@@ -315,7 +315,7 @@ class Posterior:
         new.value = log_likelihood(plain, new.fac)
         new.bounds = new.value - trace, upper_bound(plain, new.fac, s)
 
-        #Compute the objective that `rule` selects.
+        # Compute the objective that `rule` selects.
         if self.rule == "vfe":
             new.value -= trace
         elif self.rule == "fitc":

@@ -459,8 +459,8 @@ class _Path(NamedTuple):
 
     def losses(self, problem, folds):
         """Return a grid of penalties, and the losses of held-out samples (n_alphas, n_folds)."""
-        #1. build the grid downwards from the largest penalty that selects a feature, as in
-        #GroupLassoCV
+        # 1. build the grid downwards from the largest penalty that selects a feature, as in
+        # GroupLassoCV
         lam_max = self.solve(problem, 1.0, tol=np.inf).lam_max
         top = lam_max * self.unit / problem.weights.sum() or 1.0
         alphas = np.geomspace(top, top / 100, 100)

@@ -27,9 +27,9 @@ from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Largest table of costs, in cells, for which several tables are kept at once (64 MB).
+# Maximum number of cells of a cost table for which several tables are kept at once (64 MB).
 CELLS = 2**18
-# Number of tables kept at once; 8 tables take twice as long.
+# Number of tables that are kept at once; with 8 tables, the passes take twice as long.
 WIDTH = 32
 
 
@@ -335,7 +335,7 @@ def series_k_means(
         costs_to_own = costs[labels, np.arange(len(labels))]
         objective = float(costs_to_own.sum())
 
-        # stop if rounding errors have raised the objective, and keep the previous clusters
+        # if rounding errors have raised the objective, stop and keep the previous clusters
         if history and not objective <= history[-1]:
             it.converged = True
             continue

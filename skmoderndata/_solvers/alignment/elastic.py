@@ -81,7 +81,7 @@ def elastic_costs(
         Distances; infinite where the band admits no alignment. For "lcss", one minus the ratio of
         the length of the longest common subsequence to the length of the shorter series.
     """
-    # sum over the channels, because MSM is defined for one channel
+    # sum over the channels, although MSM is defined for one channel only
     n_channels = X[0].shape[1]
     if elastic.metric == "msm" and n_channels > 1:
         total: Array = np.zeros((len(X[1]) - 1, 1))
@@ -91,7 +91,7 @@ def elastic_costs(
             total = total + elastic_costs(x, z, elastic=elastic, band=band, n_jobs=n_jobs)
         return total
 
-    # put the larger collection into the lanes; all distances are symmetric
+    # process the larger collection in lanes, which is allowed because all distances are symmetric
     if Z is not None and len(Z[1]) < min(len(X[1]), LANES):
         return elastic_costs(Z, X, elastic=elastic, band=band, n_jobs=n_jobs).T
 
@@ -129,7 +129,7 @@ class _Tables:
         """Return the distances of a series from the first `width` lanes."""
         n = len(x)
         longest = len(self.z) - 1
-        if n != self.n_corridor:  # series come in the order of their lengths
+        if n != self.n_corridor:  # the series are sorted by their lengths
             self.low, self.high = corridor(n, longest, self.band)
             self.n_corridor = n
 
@@ -232,7 +232,7 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
     diagonal = work[0]
     width = len(diagonal)
     for i in range(first, stop):
-        # in the cell left of the corridor, all points of x so far are deleted
+        # in the cell left of the corridor, all points of x so far have been deleted
         gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):
@@ -303,7 +303,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
             here = row[j + 1]
             here_z = z[j + 1, 0]
             before_z = z[j, 0]
-            # each loop uses at most four arrays, as in `warping.next_row`
+            # each loop uses at most four arrays, for the same reason as in `warping.next_row`
             for k in range(width):
                 v = here_z[k]
                 beyond = max(here_x - max(before_x, v), min(before_x, v) - here_x)

@@ -16,10 +16,11 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, LOG2
 from skmoderndata._solvers.common.typing import Array
 
-# Number of series compared with one series at a time; constant, so that LLVM unrolls the loops.
+# Number of series compared with one series at a time; it is constant, so that LLVM unrolls the
+# loops.
 LANES = 8
 LOG2_E = float(1 / np.log(2.0))
-# Number whose addition leaves the nearest integer in the lowest bits.
+# Number that, when added, leaves the nearest integer in the lowest bits.
 ROUND = 1.5 * 2.0**52
 # Coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
 # economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16.
@@ -36,9 +37,9 @@ POWERS = (
     0.69314718055995,
     1.0,
 )
-# Largest number of a row, as a power of two, after its scale has been renewed.
+# Largest number in a row after its scale has been renewed, as a power of two.
 TARGET = 1000
-# Smallest exponent of a double without loss of precision.
+# Smallest exponent at which a double has full precision.
 MIN_EXPONENT = int(np.finfo(np.float64).minexp)
 # Number of rows between two renewals of the scale.
 PERIOD = 8
@@ -78,7 +79,7 @@ def exponentials(flat, bits, n):
     for k in range(n):
         flat[k] = flat[k] - (numbers[k] - ROUND)
 
-    # compute 2^k, written as the bits of an exponent
+    # compute 2^k by writing k into the bits of the exponent
     for k in range(n):
         bits[k] = (bits[k] + 1023) << 52
 
@@ -97,7 +98,7 @@ def exponentials(flat, bits, n):
         power = power * f + POWERS[10]
         flat[k] = power
 
-    # multiply both to obtain 2^y
+    # multiply them to obtain 2^y
     for k in range(n):
         flat[k] = flat[k] * numbers[k]
 
@@ -201,7 +202,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
             kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
-                # in this order, the result is symmetric in the two series to the last bit
+                # this order makes the result exactly symmetric in the two series
                 sides = v[k] * left[k] + u[k] * above
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
@@ -295,7 +296,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
                 r = _exponential(diagonal - top)
                 total = (p + q) + r
                 share = factor * total
-                # the share is 1/2 if the two points are far apart
+                # if the two points are far apart, the share is 1/2
                 logarithm = -LOG2 if share == 0.5 else np.log(share)
                 new = (top - local.rate * squared) + logarithm
             row[j + 1] = new
@@ -320,7 +321,7 @@ def log_sum(x: Array, z: Array, local: LocalKernel, slope: Array) -> float:
     shape (len(z) + 1,) and must be zero; if it is empty, no derivatives are computed.
     """
     row = np.full(len(z) + 1, -np.inf)
-    row[0] = 0.0  # the empty alignment
+    row[0] = 0.0  # set the value of the empty alignment
     in_pieces(_log_rows, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
     return float(row[-1])
 
@@ -373,7 +374,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 return False
             position[1] = 0
 
-        # return -inf without an alignment inside the triangle, NaN if sums are inaccurate
+        # return -inf if no alignment fits into the triangle, and NaN if the sums are inaccurate
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf
@@ -417,10 +418,11 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
     rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
 
-    logarithms = np.zeros((len(rows), len(order)))  # series sorted by length
+    logarithms = np.zeros((len(rows), len(order)))  # the series are sorted by length
     costs = local.rate * _largest_distances(X, columns)
 
-    # begin with the block that is not full: if X is compared with itself, it has the fewest rows
+    # begin with the block that may be incomplete: if X is compared with itself, it has the fewest
+    # rows
     for stop in range(len(order) % LANES or LANES, len(order) + 1, LANES):
         start = max(0, stop - LANES)
         lane_series = order[start:stop]
@@ -433,11 +435,11 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         sides = side_by_side(columns, padded)
         block = _against_lanes(X, here, *sides, bounds, local)[:, : len(lane_series)]
 
-        if same:  # keep the upper triangle
+        if same:  # the upper triangle is complete
             row_numbers = np.arange(len(here))[:, None]
             block = np.where(row_numbers <= start + np.arange(len(lane_series)), block, 0)
 
-        # where plain sums are inaccurate, use logarithms, one pair at a time
+        # if plain sums are inaccurate, compute these pairs one by one with logarithms
         for p, k in np.argwhere(np.isnan(block)):
             x = _one(X, here[p])
             z = _one(columns, lane_series[k])

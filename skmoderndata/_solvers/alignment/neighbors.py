@@ -22,9 +22,10 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest number of cells in a row for which diagonals are faster.
+# Smallest number of cells in a row at which computing by diagonals is faster.
 WIDE = 48
-# Fraction of a lower bound that is used, because rounding errors may lift it above the cost.
+# Fraction of a lower bound that is used; rounding errors could otherwise lift the bound above the
+# cost.
 BOUND_FACTOR = 1.0 - ACCUMULATED_ROUNDING
 
 
@@ -53,7 +54,7 @@ def _write_extremes(values, offsets, band, queue, lower, upper):
         for c in range(values.shape[1]):
             head = tail = 0
             for k in range(n + radius):
-                # add k to the queue, whose values increase
+                # append k to the queue, whose values are increasing
                 if k < n:
                     v = sign * values[begin + k, c]
                     while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
@@ -252,7 +253,7 @@ def _visit(
         z = index.values[begin : index.offsets[q + 1]]
         m = len(z)
 
-        # 1. check the bounds, cheapest first
+        # 1. check the bounds, starting with the cheapest
         if position[3] == 0:
             if bounds[q] * BOUND_FACTOR > costs[k - 1]:
                 break
@@ -272,7 +273,8 @@ def _visit(
             for i in range(size + 1):
                 tail[i] *= BOUND_FACTOR
 
-        # 2. compute the cost until it exceeds the k-th best, by diagonals (as vectors) or by rows
+        # 2. compute the cost, by diagonals (as vectors) or by rows, until it exceeds the k-th best
+        # cost
         if m != m_before:
             fill_corridor(size, m, index.band, low, high)
             wide = _widest(low, high) >= WIDE
@@ -378,8 +380,8 @@ def search(
     alone = -1 - n if first is None else first
     order = _visiting_order(values, offsets, index, bounds, alone)
 
-    # compute the costs that the bounds leave open; `position` holds query, rank, number of costs
-    # begun, and three numbers for an unfinished table
+    # compute the costs that the bounds cannot exclude; `position` holds the query, the rank, the
+    # number of costs begun, and three numbers for an unfinished table
     position = np.zeros(6, dtype=np.int64)
     widest = int(np.diff(index.offsets).max())
     saved = np.empty((4, max(longest, widest) + 1))
@@ -411,7 +413,7 @@ def _visiting_order(
     bounds hardly order the candidates.
     """
     lengths = np.diff(offsets)
-    length = len(index.planes)  # 0 if lengths differ or bounds are not used
+    length = len(index.planes)  # 0 if the lengths differ or bounds are not used
     same = length > 0 and bool((lengths == length).all())
     if not same or 2 * steps(index.band, length, length) + 1 < WIDE:
         return np.argsort(bounds, axis=1)

@@ -49,8 +49,9 @@ def _columns(
         above = np.inf
         above_begin = 0
         for i in range(n):
-            # find the smallest of the three neighbours; best alignments do not cross, so that of
-            # `previous` never begins later than that of `diagonal`, that of `above` never earlier
+            # find the smallest of the three neighbours; best alignments do not cross, so the
+            # alignment of `previous` never begins later than that of `diagonal`, and the alignment
+            # of `above` never begins earlier
             previous = column[i]
             previous_begin = begins[i]
             best = diagonal
@@ -106,7 +107,7 @@ def best_window(
     n = len(x)
     m = len(z)
 
-    # fill the table, of which only the last column and the last row are stored
+    # fill the table, of which only the last column and the last row are kept
     local_costs = np.empty((0, 0)) if costs is None else costs
     column = np.full(n, np.inf)
     begins = np.zeros(n, dtype=np.int64)
@@ -205,12 +206,12 @@ def best_windows(
         cost, start, stop = best_window(x, z[low:high], rooted=rooted, costs=block)
         heapq.heappush(rests, (cost, low + start, low + stop, low, high))
 
-    # cost, window and rest of the series for the best window of each rest
+    # cost and window of the best match in each remaining part of a series, and that part
     rests: list[tuple[float, int, int, int, int]] = []
     search(0, len(z))
     windows: list[Window] = []
 
-    # take the best window of all rests, and search what it leaves of its rest
+    # take the best window of all remaining parts, and search what is left of its part
     while rests and len(windows) < n_windows:
         cost, start, stop, low, high = heapq.heappop(rests)
         if not cost <= largest or cost == np.inf:

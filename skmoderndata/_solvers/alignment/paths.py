@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# step that leads to a cell; ties are resolved in this order
+# step that leads to a cell; on ties, the first step in this order wins
 DIAGONAL, IN_X, IN_Z = range(3)
 
 
@@ -66,7 +66,7 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cel
             diagonal = above
             row[j + 1] = left = cost + best
 
-            # pack four moves of two bits into a byte
+            # pack four moves of two bits each into a byte
             k = j - low[i]
             byte |= move << (2 * (k & 3))
             if k & 3 == 3 or j == high[i] - 1:

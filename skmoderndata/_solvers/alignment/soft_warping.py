@@ -27,9 +27,9 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
-# Largest power of two by which the numbers of a column may shrink before they are rescaled.
+# Largest power of two by which the numbers of a column may shrink before the column is rescaled.
 RANGE = 900
-# Smallest sum for which a column is given a new power.
+# Smallest sum at which a column gets a new power.
 LARGE = 2.0**300
 
 # Phases of the computation for one series.
@@ -111,7 +111,7 @@ def _sum_row(low, high, reached, sums, weights):
     numbers[low] = 0.0
     moved = False  # whether the power of the previous column has changed
     for j in range(low + 1, high + 1):
-        # add up the neighbours, all scaled to the power of the column
+        # add up the neighbours, scaled to the power of the column
         new = j >= reached
         above = 0.0 if new else numbers[j]
         old_power = powers[j - 1] if new else powers[j]
@@ -123,7 +123,8 @@ def _sum_row(low, high, reached, sums, weights):
         total = (of_beside + above) + of_diagonal
         former = above
 
-        # give a column the power of its sum if it is new or much smaller than the previous column
+        # scale a column to the power of its sum if it is new or much smaller than the previous
+        # column
         moved = new or not total < LARGE
         if moved:
             power = powers[j - 1]
@@ -181,7 +182,8 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
         sums.numbers[0] = 1.0
         sums.powers[0] = 0
 
-    # bound the powers of two lost since the last rescaling; after an interruption, rescale at once
+    # bound the number of powers of two lost since the last rescaling; after an interruption,
+    # rescale at once
     fallen = 0.0 if position[2] == 0 else float(RANGE)
     for i in range(position[2] + 1, n + 1):
         first = low[i - 1]
@@ -192,7 +194,7 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
             return False, np.nan, cells
         cells -= CELLS_OF_PRODUCTS * (last - first)
 
-        # 1. compute the similarities, and rescale before numbers can vanish
+        # 1. compute the similarities, and rescale before numbers underflow
         least = _similarities(x[i - 1], z, gamma, first, last, sums)
         if least < -RANGE:
             return True, np.nan, cells
@@ -202,7 +204,8 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
             fallen = -least
 
         # 2. update the sums
-        if weights.size:  # row by row, because one long fill could not be interrupted
+        # fill row by row, because a single long fill could not be interrupted
+        if weights.size:
             weights[i, : m + 2] = 0.0
         _sum_row(first, last, reached, sums, weights[i if weights.size else 0])
 
@@ -227,7 +230,7 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
         if least == np.inf:
             continue
 
-        # work relative to the smallest neighbour, whose exponential is 1, to avoid overflow
+        # work relative to the smallest neighbour, whose exponential is then 1, to avoid overflow
         of_diagonal = 1.0 if diagonal == least else np.exp((least - diagonal) / gamma)
         of_above = 1.0 if above == least else np.exp((least - above) / gamma)
         of_beside = 1.0 if beside == least else np.exp((least - beside) / gamma)

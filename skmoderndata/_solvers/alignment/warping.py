@@ -17,14 +17,15 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.typing import Array
 
-# Concatenated values of all series, and the position at which each series begins.
+# Values of all series in one array, and the position at which each series begins.
 Packed = tuple[Array, Array]
 
-# Number of series that are compared with one series at a time; 8 lanes take 2.3 times as long.
+# Number of series that are compared with one series at a time; with 8 lanes, it takes 2.3 times as
+# long.
 LANES = 64
-# Number of rows or diagonals after which cells are compared with the cutoff.
+# Number of rows or diagonals between two comparisons of the cells with the cutoff.
 STEPS_TO_CUT = 8
-# Smallest ratio of length to number of lanes at which comparing pairs one by one is faster.
+# Smallest ratio of length to number of lanes at which comparing the pairs one by one is faster.
 LENGTH_OF_FEW = 4
 
 
@@ -288,20 +289,21 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
         older = tables[(d + 1) % 3]
 
         # update the rows that reach the diagonal: the ends of the corridor never decrease, so at
-        # most one row is added and one dropped
+        # most one row enters and one leaves
         if first < n and first + high[first] <= d:
             first += 1
         if last < n and last + low[last] <= d:
             last += 1
         cells -= max(last - first, 0) + 1
 
-        shift = m - 1 - d  # point j = d - i in the reversed z
+        shift = m - 1 - d  # point j = d - i in the reversed series z
         _next_diagonal(x, reverse, n, shift, first, last, rooted, before, older, here)
         here[first] = np.inf
         if last < n:
             here[last + 1] = np.inf
 
-        # drop cells above the cutoff; each path visits at least one of two neighbouring diagonals
+        # drop cells above the cutoff; each path visits at least one of any two neighbouring
+        # diagonals
         if cutoff < np.inf and d % STEPS_TO_CUT == STEPS_TO_CUT - 1:
             first, last = _rows_within(here, before, tail, cutoff, first, last)
             if first > last:
@@ -417,7 +419,7 @@ def alignment_costs(
     def block(rows: Array, targets: Array, widths: Array) -> Array:
         longest = int(np.diff(columns[1])[targets].max())
         lanes: Packed | Lanes
-        # compare with all lanes at once, or with one after the other if there are few
+        # compare with all lanes at once, or with one lane after another if there are few
         if longest >= LENGTH_OF_FEW * len(targets):
             compare = _compare_one_by_one
             lanes = one_after_another(columns, targets)
@@ -481,7 +483,8 @@ def all_pairs(
         return here, targets, block(here, targets, widths)
 
     results = in_jobs(compare_batch, batches, n_jobs, prefer="threads")
-    # if X is compared with itself, a block is infinite where its mirror image holds the cost
+    # if X is compared with itself, a block is infinite in the cells whose mirror images hold the
+    # cost
     costs = np.full((len(rows), len(order)), np.inf)
     for here, targets, values in results:
         if same:
@@ -500,7 +503,8 @@ def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
     position = np.zeros(3, dtype=np.int64)
     tables = np.empty((3, len(x) + 1))
     cost = np.inf
-    while position[0] < len(x) + len(z) - 1:  # in pieces that can be interrupted
+    # fill the table in pieces that can be interrupted
+    while position[0] < len(x) + len(z) - 1:
         cost, _ = cost_by_diagonals(
             x, z, band, rooted, np.inf, position, tables, pieces.PIECE_CELLS
         )
@@ -559,7 +563,7 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
         if cells <= 0 and i > first:  # each call fills at least one row
             return i, np.inf, cells
 
-        # stop if the corridor does not reach z
+        # stop if no cell of z is within the corridor
         start = low[i]
         stop = min(high[i], m)
         if start >= stop:

@@ -31,9 +31,9 @@ from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.typing import Array
 
-# Cost, packed components, memberships, number of rounds of the refit, and threshold.
+# Cost, packed components, memberships, number of refit rounds, and threshold of a solution.
 Answer = list[Any]
-# Empty table of sets, which requests a local search.
+# Empty table of sets, which stands for a local search.
 NO_SETS = all_sets(1)[:0]
 
 
@@ -123,13 +123,14 @@ def _rows_that_gain(words, covered, source, bonus, penalty, used):
 class WorkSpace(NamedTuple):
     """Work space of `greedy_basis`, in which w candidates stand side by side."""
 
-    near: Array  # (n_words, w), candidates that share bits with a choice; at first all
-    old: Array  # (w,), counts of these candidates in a row, before a choice
-    new: Array  # (w,), and after it
+    # (n_words, w), candidates that share bits with the last choice; at first all candidates
+    near: Array
+    old: Array  # (w,), counts of these candidates in one row before the choice
+    new: Array  # (w,), counts of these candidates in one row after the choice
     totals: Array  # (w,), gains of all candidates
     change: Array  # (w,)
     positions: Array  # (n_candidates,)
-    used: Array  # (n,), rows that use a choice
+    used: Array  # (n,), rows that use the choice
     covered: Array  # (n, n_words)
 
 
@@ -182,7 +183,7 @@ def _greedy_basis(words, candidates, bonus, penalty, space, U, Z):
     missed = _total_gains(words, near, bonus, penalty, totals, old, new)
     extra = 0
 
-    # 1. choose the candidate of largest gain
+    # 1. choose the candidate with the largest gain
     for step in range(len(U) if n_candidates > 0 else 0):
         best = _largest(totals, n_candidates)
         if totals[best] <= 0:
@@ -194,13 +195,13 @@ def _greedy_basis(words, candidates, bonus, penalty, space, U, Z):
         width = _padded(n_near)
         _clear(change, near, n_near, width)
 
-        # 3. assign it to the rows that gain from it
+        # 3. assign the choice to the rows that gain from it
         n_used, ones, zeros = _rows_that_gain(words, covered, source, bonus, penalty, used)
         for u in range(n_used):
             Z[used[u], step] = True
         missed -= ones
         extra += zeros
-        if n_used == 0:  # the total was a rounding error
+        if n_used == 0:  # the total gain was a rounding error
             break
 
         # 4. update the gains of these candidates by the change in these rows
@@ -282,13 +283,13 @@ def race(words, columns, answers, bonus, penalty):
             words, columns, cost, U, Z, least, leader_U, pace, NO_SETS, NO_SETS, bonus, penalty
         )
         if answer[0] < leader[0]:
-            # refit a later answer only if it lags behind the leader by at most four times what the
-            # leader saved, or a quarter of the leader's first cost; this lost nothing in 240
-            # problems
+            # refit a later solution only if its cost exceeds the lowest cost by at most four times
+            # what the refit of the leader saved, or by a quarter of the leader's first cost; this
+            # lost nothing in 240 problems
             leader = answer
             pace = max(begun - answer[0], begun / 16) / 2
 
-    # refit the winner with all sets of components and of features, if they are few
+    # refit the winner over all sets of components and of features, if there are few of them
     k = len(no_components)
     if all_sets_fit(k, words):
         sets = all_sets(k)
@@ -342,7 +343,7 @@ def _refit(
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
-            Z = new_Z  # the new memberships are at least as good for U
+            Z = new_Z  # accept the new memberships, which are at least as good for U
             break
 
         U = new_U

@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.quantities import FLOAT_BYTES, WORD_BITS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Number of bits of each of the two counts that share one integer.
+# Number of bits of each of the two counts that are packed into one integer.
 HALF_BITS = 32
 
 
@@ -148,7 +148,7 @@ def transpose_packed(words: Array, p: int) -> Array:
     return columns
 
 
-# Compiled: a fit of 500 x 60 bits then takes a quarter less time.
+# Compile this loop: a fit of 500 x 60 bits then takes a quarter less time.
 @jit
 def unions(Z: Array, words: Array) -> Array:
     """Return the OR of the packed rows `words` that each row of the Boolean matrix Z selects."""
@@ -208,7 +208,7 @@ def nearest_by_word(
     index = np.zeros(rows.shape[0], dtype=np.int64)
     cost = np.empty(rows.shape[0])
 
-    # count the bits in common with each row
+    # count the bits that each pattern shares with the row
     for i in range(rows.shape[0]):
         common[:] = 0
         for w in range(n_words):
@@ -217,7 +217,7 @@ def nearest_by_word(
                 for j in range(n_patterns):
                     common[j] += popcount(patterns[w, j] & word)
 
-        # choose the first pattern of smallest cost
+        # choose the first pattern with the smallest cost
         best = 0
         best_cost = np.inf
         for j in range(n_patterns):
@@ -253,12 +253,12 @@ def _improve_cover(rows, words, Z, bonus, penalty, union, union_of_others):
     k_max, n_words = words.shape
 
     for i in range(rows.shape[0]):
-        # form the union of the components that the row has
+        # form the union of the components that the row uses
         _unite(words, Z[i], k_max, union)
 
-        # the limit is never reached unless rounding errors cause a cycle
+        # the limit is reached only if rounding errors cause a cycle
         for _ in range(8 * k_max + 8):
-            # 1. add the component that gains most
+            # 1. add the component with the largest gain
             best = -1
             best_gain = 0.0
             for k in range(k_max):
@@ -336,7 +336,7 @@ def best_cover(
         improve_cover(rows, words, Z, float(bonus), float(penalty))
         return Z
 
-    # try all sets of components, in blocks of patterns
+    # try all sets of components, in blocks of patterns of limited memory
     sets = all_sets(k)
     best = np.zeros(len(rows), dtype=np.int64)
     cost = np.full(len(rows), np.inf)
@@ -403,7 +403,7 @@ def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[
     sizes = np.diag(counts)
     fractions = counts[sizes > 0] / sizes[sizes > 0, None]
     for tau in thresholds:
-        # allow for rounding errors of the fractions
+        # allow for the rounding errors of fractions
         yield distinct_rows(pack_rows(fractions >= tau - ACCUMULATED_ROUNDING))[0]
 
 

@@ -45,7 +45,7 @@ def in_one_block(words: Array) -> ArrayBlocks:
     return ArrayBlocks((), [0, len(words)], [words])
 
 
-# Starts
+# Choose the starts
 
 
 def random_rows(rows, k, rng):
@@ -65,7 +65,8 @@ def spread_rows(rows, k, rng):
     centers = []
     spread = rows
     while True:
-        # sum the distances to the nearest centre for each draw, and choose the lowest sum
+        # for each draw, sum the distances to the nearest centre, and choose the draw with the
+        # lowest sum
         spread, (sums,) = spread.step(_distances_with, draws)
         totals = np.array([total for _, total in sums])
         best = totals.sum(axis=0).argmin()
@@ -73,11 +74,11 @@ def spread_rows(rows, k, rng):
         ends = np.cumsum(totals[:, best])
         if len(centers) == k:
             break
-        if ends[-1] == 0:  # every row is a centre
+        if ends[-1] == 0:  # every row is already a centre
             centers += [centers[0]] * (k - len(centers))
             break
 
-        # draw rows in proportion to their distance
+        # draw rows with probabilities in proportion to their distances
         targets = rng.uniform(size=n_draws) * ends[-1]
         before = {
             first: end - total[best] for (first, total), end in zip(sums, ends, strict=True)
@@ -115,14 +116,14 @@ def _draw(block, best, targets, before, n):
     distance = distances[:, best]
     ends = before[block.first] + np.cumsum(distance)
     index = np.searchsorted(ends, targets, side="right")
-    last = block.first + len(words) == n  # a rounded target may exceed the last sum
+    last = block.first + len(words) == n  # rounding may make the target exceed the last sum
     inside = (targets >= before[block.first]) & ((index < len(words)) | last)
     index = np.minimum(index, len(words) - 1)
     drawn = tuple((int(draw), words[index[draw]]) for draw in np.flatnonzero(inside))
     return (words, distance), (drawn,)
 
 
-# Alternation
+# Alternate between assignments and centres
 
 
 def lloyd(rows, centers, n_features, max_iter):
@@ -137,7 +138,8 @@ def lloyd(rows, centers, n_features, max_iter):
     while n_changed > 0 and n_iter < max_iter:
         n_iter += 1
 
-        # set the bits of more than half of the rows of a cluster; use row 0 for an empty cluster
+        # set the bits that are set in more than half of the rows of a cluster; an empty cluster
+        # gets row 0
         if (size == 0).any():
             counts, size = _fill_empty(assigned, counts, size)
         centers = pack_rows(2 * counts > size[:, None])
@@ -172,7 +174,8 @@ class Farthest:
     """Rows farthest from their centre, as (minus the distance, number, label, packed row)."""
 
     def __init__(self, rows, n_rows):
-        first = sorted(rows, key=lambda row: row[:2])  # ties go to the lower number
+        # on ties, the cluster with the lower number wins
+        first = sorted(rows, key=lambda row: row[:2])
         self.rows = first[:n_rows]
         self.n_rows = n_rows
 
@@ -247,7 +250,7 @@ def _digit_planes(words, labels, k):
     planes = np.zeros((k, n_words, n_planes), dtype=np.uint64)
     size = np.zeros(k, dtype=np.int64)
 
-    # add each row to the binary counters, with carries
+    # add each row to the binary counters, with carry
     for i in range(n):
         label = labels[i]
         size[label] += 1

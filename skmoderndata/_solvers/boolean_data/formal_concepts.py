@@ -26,7 +26,7 @@ def next_concept(columns, uncovered, n):
     best_extent = extent.copy()
     best_gain = np.int64(0)
 
-    # try each feature outside the intent
+    # try to add each feature outside the intent
     while True:
         grown = False
         for j in range(p):
@@ -40,7 +40,7 @@ def next_concept(columns, uncovered, n):
             if not is_nonempty:
                 continue
 
-            # count the ones that the concept with the smaller extent would cover
+            # count the ones that the concept with this smaller extent would cover
             gain = np.int64(0)
             for d in range(p):
                 if is_subset(trial, columns[d]):

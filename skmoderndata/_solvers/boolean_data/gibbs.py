@@ -19,7 +19,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of sweeps; samples are counted after the first quarter.
+# Number of sweeps; samples are counted after the first quarter of them.
 SWEEPS = 200
 
 
@@ -48,13 +48,13 @@ def gibbs(
     n_kept = 0
 
     for sweep in range(SWEEPS):
-        # 1. draw the set of each row, and the frequencies of sets
+        # 1. draw the set of each row, and the frequencies of the sets
         sample = boolean_model(sets, U, q1, q0, noise=noise)
         counts = _sample_sets(data, sample, log_sets, rng)
         in_set = (counts.ones + counts.zeros).sum(axis=0) / D
         log_sets = np.log(rng.dirichlet(1 + in_set) + TINY)
 
-        # 2. draw the column of the sources for each feature, and the frequencies of columns
+        # 2. draw the column of the sources for each feature, and the frequencies of the columns
         gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
         scores = pattern_scores(patterns, sets, gain) + log_patterns[:, None]
         pattern_numbers = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)

@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest distance of emission probabilities from 0 and 1.
+# Smallest distance of emission probabilities from 0 and from 1.
 BETA_RANGE = 1e-4
 # Fraction of noisy bits at the start.
 FIRST_NOISE = 0.1
@@ -37,13 +37,15 @@ CERTAIN = 1e-6
 MAX_PATTERNS = 2**12
 # Maximum number of assignment sets kept by a pruned search.
 MAX_ACTIVE = 2000
-# Smallest logarithm of a probability; subnormal numbers would be slow.
+# Smallest logarithm of a probability that is used; smaller ones lead to subnormal numbers, which
+# are slow.
 NEGLIGIBLE = -60.0
-# Largest mean probability, over rows, of all sets except the best at which annealing ends early.
+# Largest mean probability (over rows) of all sets except the best at which annealing ends early.
 DECIDED = 1e-3
-# Maximum number of rounds that update sources, error rates and sets, or single sources.
+# Maximum number of rounds that update sources, error rates and sets, and of rounds that update
+# single sources.
 REFIT_ROUNDS = 50
-# Smallest relative decrease of the free energy in a refit that is not pure rounding error.
+# Smallest relative decrease of the free energy in a refit that counts as more than rounding error.
 REFIT_RTOL = 1e-9
 # Maximum number of rounds of EM for the error rates alone.
 ERROR_RATE_ROUNDS = 20
@@ -52,9 +54,10 @@ ERROR_RATE_TOL = 1e-4
 # Number of EM steps over single emissions in each M-step.
 EMISSION_STEPS = 10
 # Number of these steps if there are few rows. The steps take the same time for any number of rows,
-# and dominate a round if there are few; 3 instead of 10 steps reduce the time of the fit by 40 %.
+# so they dominate a round if there are few rows; 3 instead of 10 steps reduce the time of the fit
+# by 40 %.
 EMISSION_STEPS_FEW_ROWS = 3
-# Largest number of rows that counts as few.
+# Largest number of rows for which fewer steps are run.
 FEW_ROWS = 2000
 # Smallest mean distance of two sources, per feature, at which they count as separate.
 SEPARATE = 0.01
@@ -105,7 +108,7 @@ def log_tables(model: Model) -> tuple[Array, Array]:
     log_silent = members @ np.log(beta)
     silent = np.exp(log_silent.T)  # (D, n_sets)
 
-    # a 1 is noise or comes from a source
+    # a 1 is either noise or comes from a source
     noisy_one = model.eps * model.r
     one = noisy_one + (1 - model.eps) * (1 - silent)
     one = np.clip(one, CERTAIN, 1 - CERTAIN)
@@ -155,7 +158,7 @@ def _expected_counts(
         peak = q.max(axis=1, keepdims=True)
         free_energy -= float(peak.sum(dtype=np.float64))
 
-        # apply the softmax at the temperature, with exponents that cannot overflow
+        # apply the softmax at this temperature, with exponents that cannot overflow
         if temperature > 0:
             q -= peak
             q *= 1 / temperature
@@ -213,10 +216,11 @@ def maximization(
     n_zeros = zeros.sum()
 
     for _ in range(n_steps):
-        # expectation: divide ones and zeros by their probabilities
+        # expectation: divide the counts of ones and zeros by their probabilities
         silent = np.exp(np.log(beta).T @ members.T)
         signal = 1 - eps
-        zero = signal * silent + max(eps * (1 - r), TINY)  # p(0 | L)
+        # p(0 | L), the probability of a zero
+        zero = signal * silent + max(eps * (1 - r), TINY)
         one = 1 - zero
         if noise is None:
             np.maximum(one, TINY, out=one)
@@ -256,7 +260,7 @@ def start(
     ones, seen = data.sum(_bit_counts)
     mean = ones / np.maximum(seen, 1)
 
-    # draw a random row for each source
+    # start each source from a random row
     numbers = rng.choice(n, size=n_clusters, replace=n < n_clusters)
     picked: Any = data.take(numbers).X
     rows = picked if isinstance(picked, np.ndarray) else picked.toarray()
@@ -387,7 +391,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     packed = distinct_rows(packed)[0]
     grown = unpack_rows(packed[:MAX_ACTIVE], K)
 
-    # sort by size
+    # sort the sets by size
     order = np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))
     return grown[order]
 
@@ -419,7 +423,7 @@ def boolean_refit(
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         new_statistics = expectation(data, new, 0)
 
-        # 2. stop if the likelihood no longer rises, and discard the round
+        # 2. if the likelihood no longer rises, discard the round and stop
         least_fall = REFIT_RTOL * abs(statistics.free_energy)
         if new_statistics.free_energy >= statistics.free_energy - least_fall:
             it.converged = True
@@ -444,7 +448,9 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
         statistics = expectation(data, model, 1.0, np.float64)
         counts = union_counts(model.sets, U, statistics)
         if counts.sum(axis=1).min() < 1:
-            break  # with less than one bit to count, the rates would drift towards each other
+            # stop if there is less than one bit to count, because the rates would drift towards
+            # each other
+            break
 
         q1, q0 = error_rates(counts)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)

@@ -25,7 +25,8 @@ def intersections(rows, max_candidates, complete):
     Returns the packed list and the number of rows processed, which is smaller if the list is full.
     """
     store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)
-    table = np.full(4 * len(store), -1, dtype=np.int64)  # hash table of positions in `store`
+    # hash table whose entries are positions in `store`
+    table = np.full(4 * len(store), -1, dtype=np.int64)
     state = np.array([-1, 0, 0])
     while True:
         status = _intersect(rows, complete, store, table, state, PIECE_CELLS)
@@ -35,7 +36,7 @@ def intersections(rows, max_candidates, complete):
         if status == FULL and n_found == max_candidates:
             return store[:n_found].copy(), min(max(source, 0), len(rows) - 1)
 
-        # grow the list, and fill a larger table
+        # grow the list and fill a larger hash table
         if status == FULL:
             grown = np.zeros(
                 (min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64
@@ -112,7 +113,7 @@ def _intersect(rows, complete, store, table, state, cells):
 @jit
 def _find(table, store, pattern):
     """Return the slot of the pattern in the hash table, or the free slot to insert it in."""
-    # compute a multiplicative hash of the words
+    # compute a multiplicative hash of the words of the pattern
     mixed = np.uint64(0)
     for w in range(len(pattern)):
         mixed = (mixed ^ pattern[w]) * GOLDEN
@@ -154,7 +155,8 @@ def roles_by_gain(candidates, rows, count):
     """Yield numbers of candidates, each time the one with the largest remaining gain."""
     covered = np.zeros_like(rows)
     gain = _areas(candidates, rows, count)
-    counted = np.zeros(len(candidates), dtype=np.int64)  # step in which the gain was counted
+    # step in which the gain was last counted
+    counted = np.zeros(len(candidates), dtype=np.int64)
     for step in range(len(candidates)):
         best = _next_role(candidates, rows, count, covered, gain, counted, step)
         if best < 0:
@@ -171,7 +173,8 @@ def roles_by_area(candidates, rows, count):
 @jit
 def _next_role(candidates, rows, count, covered, gain, counted, step):
     """Choose the candidate of largest gain and cover its ones; return -1 if none has a gain."""
-    # gains only decrease, so an old gain is an upper bound: recount the largest until it is exact
+    # gains only decrease, so an old gain is an upper bound: recount the largest gain until the
+    # largest one is up to date
     best = np.argmax(gain)
     while counted[best] < step:
         gain[best] = _new_ones(candidates[best], rows, count, covered)

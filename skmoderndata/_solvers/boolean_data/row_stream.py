@@ -58,7 +58,8 @@ class RowStream(NamedTuple):
         ones, observed = _packed(data)
         new = RowStream(ones, observed, n_new, 0, 0)
 
-        # the number of new rows in a sample without replacement is hypergeometric
+        # the number of new rows in a sample drawn without replacement follows the hypergeometric
+        # distribution
         n_rows = min(STREAM_ROWS, n_seen)
         n_chosen = rng.hypergeometric(n_new, self.n_seen, n_rows)
         n_chosen = max(n_chosen, n_rows - len(self.ones))
@@ -69,7 +70,7 @@ class RowStream(NamedTuple):
         if old.observed is None and new.observed is None:
             return after._replace(ones=ones)
 
-        # if only one part has unobserved bits, give the other a full mask
+        # if only one of the two parts has unobserved bits, give the other a full mask
         p = data.shape[1]
         old_mask = _mask(old, p)
         new_mask = _mask(new, p)

@@ -40,19 +40,19 @@ from skmoderndata._solvers.common.typing import Array
 MAX_ROWS = 500
 # Maximum number of rows whose co-occurrences define the candidates.
 MAX_ASSOCIATED_ROWS = 2000
-# Number of sets of other sources, the best ones of each row, to which a candidate is added.
+# Number of sets of other sources (the best ones of each row) to which a candidate is added.
 SETS_PER_ROW = 16
 # Maximum number of sources that are paired with all sources to form differences and intersections.
 MAX_PAIRED = 50
 # Maximum number of candidates tried in place of each source.
 MAX_CANDIDATES = 50
-# Fraction of the gain of a source that a replacement must reach before it is refitted.
+# Smallest gain of a replacement that is worth a refit, as a fraction of the gain of the source.
 LEAST_WORTH = 0.5
 # Maximum number of exchanges that are refitted before the search ends.
 MAX_TRIES = 5
 # Smallest relative rise of the log-likelihood at which an exchange is accepted.
 LEAST_RISE = 1e-6
-# Fractions of co-occurrence above which features are associated.
+# Fractions of co-occurrence above which features count as associated.
 ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -89,10 +89,10 @@ def exchange_sources(
         is_empty = ~candidates.any(axis=1)
         candidates = candidates[~is_empty]
 
-        # 2. find the exchanges of largest likelihood, without a refit
+        # 2. find the exchanges with the largest likelihoods, without refitting
         moves = best_moves(rows, model, candidates)
 
-        # 3. accept the first exchange that raises the likelihood after a refit
+        # 3. accept the first exchange that raises the likelihood after refitting
         for k, candidate in moves:
             if stopped(progress):
                 return model, statistics
@@ -190,7 +190,7 @@ class PackedRows:
         chosen_unions = unions[set_numbers]
         chosen_scores = np.take_along_axis(scores, set_numbers, axis=1)
 
-        # the compiled loop expects words by candidates, and numbers in double precision
+        # the compiled loop requires candidates in columns, and numbers in double precision
         words = np.ascontiguousarray(candidates.T)
         chosen_scores = chosen_scores.astype(float)
         base = base.astype(float)
@@ -232,7 +232,7 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         if not has_k.any():
             continue
 
-        # remove the source from the sets that have it; the remaining sets give the base
+        # remove the source from the sets that contain it, and start from the remaining sets
         sets_without = model.sets[has_k].copy()
         sets_without[:, k] = False
         union = boolean_product(sets_without, U)
@@ -241,14 +241,14 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
         base = scores[:, ~has_k].max(axis=1, initial=-np.inf)
         total = rows.totals(partial, words, base, candidates, bonus, penalty)
 
-        # exclude the source itself, and candidates that lose too much of its worth
+        # exclude the source itself, and candidates that are worth much less than the source
         worth = (best - base).sum()
         excluded = total < base.sum() + LEAST_WORTH * worth
         excluded |= (candidates == source).all(axis=1)
         total[excluded] = -np.inf
         totals[k] = total
 
-    # rank the moves over all sources together
+    # rank the exchanges of all sources together
     order = np.argsort(-totals, axis=None, kind="stable")
     largest = order[:MAX_TRIES]
     sources, index = np.unravel_index(largest, totals.shape)
@@ -281,7 +281,7 @@ def total_scores(
     for i in range(len(ones)):
         best[:] = base[i]
         for s in range(unions.shape[1]):
-            # skip the set if even covering all ones outside the union does not help
+            # skip the set if even covering all ones outside its union would not help
             n_uncovered = np.int64(0)
             score = scores[i, s]
             for w in range(n_words):

@@ -48,14 +48,14 @@ from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of rows on which sources are found before they are refitted to all rows. At
-# 100,000 rows, this takes a tenth of the time.
+# Maximum number of rows on which sources are searched for before they are refitted to all rows.
+# For 100,000 rows, this takes a tenth of the time.
 ANNEALED_ROWS = 5000
 # Number of rows used to find the temperature at which the sources separate.
 SEPARATING_ROWS = 1000
 # Largest temperature of a cold start, in units of the log-likelihood of a row.
 COLD = 1.0
-# Maximum number of times that neighbours of the sets in use are added to a pruned search.
+# Maximum number of times that a pruned search adds neighbours of the sets in use.
 GROWTHS = 5
 # Probability that a greedy source emits 0 for a feature that it has.
 SURE = 0.05
@@ -69,7 +69,7 @@ class Start(NamedTuple):
     model: Model
     statistics: Statistics  # counts for the best set of each row
     log_likelihood: float  # average over assignment sets, used to compare starts
-    n_iter: int  # number of rounds of EM and of refits
+    n_iter: int  # number of rounds of EM, and of refits
 
 
 def kinds_of_starts(n_init: int) -> list[str]:
@@ -99,8 +99,8 @@ def one_start(
     """
     kind, random_state = seed
     rng = np.random.RandomState(random_state)
-    # products of blocks are too small for several threads: two threads gain little on an idle
-    # machine, and cost a factor of ten if the cores are busy
+    # the products of blocks are too small for several threads: two threads save little time on an
+    # idle machine, and take ten times as long if the cores are busy
     with one_blas_thread():
         annealed = sample if settings.refit else data
 
@@ -115,7 +115,7 @@ def one_start(
         if settings.refit:
             return refined(data, sample, model, settings, rng, progress, n_iter=n_iter)
 
-        # without a refit, keep the emissions as probabilities
+        # without a refit, return the emissions as probabilities
         if kind == "greedy":
             last = settings._replace(schedule=settings.schedule[-1:])
             model, n_iter = anneal(data, model, last, progress=progress)
@@ -152,7 +152,7 @@ def refined(
         )
         n_iter += n_rounds
 
-    # 2. add neighbours of the sets in use, because pruning may have dropped useful sets
+    # 2. add neighbours of the sets in use, because pruning may have dropped sets that are useful
     for _ in range(GROWTHS if settings.pruned else 0):
         if stopped(progress):
             break
@@ -165,7 +165,8 @@ def refined(
         model = grown
         statistics = more
 
-    # 3. average the error rates over all sets, because the best set of a row fits some noise
+    # 3. average the error rates over all sets, because the best set of each row also fits some
+    # noise
     model = soft_error_rates(data, model, noise=noise)
     return _result(data, model, settings, n_iter)
 
@@ -178,7 +179,7 @@ def _result(data: Data | BitBlocks, model: Model, settings: Settings, n_iter: in
     bits, and the start with the largest mean 17 %.
     """
     statistics = expectation(data, model, 0)
-    if settings.noise is None:  # the likelihood counts errors
+    if settings.noise is None:  # compute the likelihood from the number of errors
         return Start(model, statistics, -statistics.free_energy, n_iter)
     n_sets = count_assignment_sets(
         settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
@@ -235,7 +236,7 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
     """Find sources of the discrete basis problem; each lowers the number of wrong bits most."""
     k = settings.n_clusters
     if settings.max_assignments == 1:
-        # a row has at most one source, so unions are useless
+        # a row has at most one source, so no unions are needed
         sample = draw_rows(data, MAX_ROWS, rng)
         return _greedy_clusters(data, sample, k)
 
@@ -271,7 +272,8 @@ def _greedy_clusters(data: Data, sample: Data, k: int) -> Array:
     best = empty[:, 0]
     U = np.zeros((k, p), dtype=bool)
 
-    # scores are gains over having no source; each bit has weight 1, right or wrong
+    # the scores are gains compared with having no source; every bit has weight 1, whether right or
+    # wrong
     for step in range(n_steps):
         totals = rows.totals(empty, no_source, best, candidates, 1.0, 1.0)
         largest = totals.argmax()

@@ -70,7 +70,8 @@ def weighted_associations(bits: Array, weights: Array) -> Array:
 
 def distinct_sets(fractions: Array, tau: float) -> Array:
     """List the distinct sets of features associated with one feature, in feature order."""
-    sets: Array = fractions >= tau - ACCUMULATED_ROUNDING  # fractions are not exact
+    # fractions are not represented exactly
+    sets: Array = fractions >= tau - ACCUMULATED_ROUNDING
     if len(sets) == 0:
         return sets
     return unpack_rows(distinct_rows(pack_rows(sets))[0], sets.shape[1])
@@ -148,7 +149,7 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
     size = max(1, MAX_WORDS // len(sets))
     for first in range(0, n, size):
         saved = gains[first : first + size] @ patterns
-        # choose the first of equal sets, which is the smallest; allow for rounding errors of
+        # on ties, choose the first set, which is the smallest; allow for rounding errors of
         # inexact sums
         if saved.dtype == np.float32:
             best[first : first + size] = saved.argmax(axis=1)
@@ -165,7 +166,7 @@ def _flip(gains: Array, components: Array, Z: Array) -> Array:
     """Flip in place the component that saves most, for each row, until no flip saves anything."""
     k = len(components)
     least = ACCUMULATED_ROUNDING * np.abs(gains).sum(axis=1)
-    rows = np.arange(len(gains))  # rows that a flip may still improve
+    rows = np.arange(len(gains))  # rows that a flip might still improve
     for _ in range(MAX_FLIPS * k):
         saved = np.empty((len(rows), k))
         now = (gains[rows] * boolean_product(Z[rows], components)).sum(axis=1)

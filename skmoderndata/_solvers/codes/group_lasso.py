@@ -560,7 +560,7 @@ def _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, s
             block = after
             after += size * size if size <= WIDE else 0
 
-            #visit zero groups only during sweeps over all groups
+            # visit zero groups only during sweeps over all groups
             used = False
             for j in range(first, first + size):
                 used = used or a[j] != 0.0

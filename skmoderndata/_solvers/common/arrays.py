@@ -21,15 +21,16 @@ def get_array_namespace(X):
     return xp, device
 
 
-# Maximum number of bytes of temporary arrays, for blocks that bound the memory of a pass.
+# Maximum number of bytes of temporary arrays in passes that are divided into blocks to limit the
+# memory.
 TEMPORARY_BYTES = 32 * MEBIBYTE
-# Maximum number of bytes of temporary arrays that stay in the cache of a core.
+# Maximum number of bytes of temporary arrays that fit into the cache of a core.
 CACHED_BYTES = MEBIBYTE
 
 # Number of bytes of a cache line.
 LINE = 64
 
-_NAMESPACES: dict[type, Any] = {}  # cache by type of array, except NumPy's
+_NAMESPACES: dict[type, Any] = {}  # cache the result for each type of array, except NumPy's
 
 
 def namespace(A: Any) -> Any:

@@ -27,18 +27,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-# Maximum number of multiplications in one compiled call, so that Ctrl-C acts within seconds.
+# Maximum number of multiplications in a compiled call, chosen so that Ctrl-C acts within seconds.
 WORK = 2**31
 # Maximum number of bytes of a table on disk that are in memory at a time.
 BLOCK_BYTES = 2**26
-# Number of sums that are added at a time, so that rounding errors depend only on the cuts.
+# Number of sums that are added at a time, so that rounding errors depend only on where the table
+# is cut.
 TREE_WIDTH = 4
 # Number of scattered rows of a file that are read at a time.
 ROWS_READ_AT_ONCE = 256
 # Maximum number of Dask tasks in a pass; with more blocks, a task handles several neighbours.
 MAX_TASKS = 200
 PACKAGE = __name__.partition(".")[0]
-# Number of passes between checkpoints; if a worker is lost, at most this many are repeated.
+# Number of passes between two checkpoints; if a worker is lost, at most this many passes are
+# repeated.
 PASSES_PER_CHECKPOINT = 20
 
 _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
@@ -135,7 +137,7 @@ def is_on_disk(X: Any) -> bool:
     """Return whether X is a memory map, or a zarr or HDF5 array."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap)
-    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # Dask, or an array in memory
+    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # a Dask array or an array in memory
         return False
     return all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
 
@@ -303,11 +305,11 @@ class DaskBlocks(ArrayBlocks):
         self.group = 1
         while n > MAX_TASKS * self.group:
             self.group *= TREE_WIDTH
-        # store the tasks that make each block, and the pairs (states, sums) of the previous pass
+        # store the tasks that make each block, and the pairs (states, sums) of the last pass
         self.chunks = _chunks(self.arrays) if chunks is None else chunks
         self.states = [None] * -(-n // self.group) if states is None else states
         self.n_passes = n_passes
-        self.folder = folder  # holds the last checkpoint until it is no longer needed
+        self.folder = folder  # keep the last checkpoint until it is no longer needed
 
     def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
         """Add up the tuples that ``function(block, *shared)`` returns, in a fixed order."""
@@ -464,7 +466,7 @@ def _check_workers() -> None:
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
-    if not hasattr(client, "run") or client.asynchronous:  # no cluster
+    if not hasattr(client, "run") or client.asynchronous:  # there is no cluster
         return
     # call a function of the standard library, which workers can import without this package
     answers = client.run(importlib.import_module, PACKAGE, on_error="return")
@@ -654,7 +656,7 @@ def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any =
     if rows.shape[0] == 0:
         return nothing
 
-    # the result must have the shape that Dask was promised
+    # the result must have the shape that was announced to Dask
     result = function(Block(first, (rows,)), *shared)
     if result.shape[1:] != nothing.shape[1:]:
         raise ValueError(

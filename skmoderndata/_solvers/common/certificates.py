@@ -44,7 +44,7 @@ def relative_gap(
 
 def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
     """Compute `relative_gap` for each entry of arrays of equal shape."""
-    # use the larger magnitude as scale, unless a unit is given
+    # use the larger magnitude as the scale, unless a unit is given
     primal, dual = np.broadcast_arrays(np.asarray(primal, float), np.asarray(dual, float))
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
     scale = np.broadcast_to(np.maximum(scale, 0.0), primal.shape)

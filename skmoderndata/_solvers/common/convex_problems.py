@@ -183,7 +183,8 @@ def simplex_program(F: Array, v: Array) -> Statement:
     b = cp.Variable(m, nonneg=True)
     b.value = np.ones(m)
 
-    # b = m a has entries of about 1, and the objective is in units of the largest coefficient
+    # the variable b = m a has entries of about 1, and the objective is divided by the largest
+    # coefficient
     top = float((F * F).sum(axis=0).max(initial=0.0))
     scale = max(top, float(np.abs(v).max(initial=0.0)), SMALLEST_DIVISOR)
     objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
@@ -272,7 +273,7 @@ def ranking_program(
 
     n = factor.shape[1]
     n_thresholds = len(segments) - 1
-    unit = float(bounds.max())  # so that variables have size 1
+    unit = float(bounds.max())  # divide by this bound, so that variables have size 1
     u = cp.Variable(n, nonneg=True)
     low = cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)

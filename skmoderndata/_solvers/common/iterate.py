@@ -81,7 +81,7 @@ class Steps:
         self.max_iter = max_iter
         self.progress = progress
         self.n_iter = 0
-        self._open = False  # whether a pass has begun but not ended
+        self._open = False  # whether a pass has begun and not yet ended
 
     def __enter__(self) -> "Steps":
         self._begin()

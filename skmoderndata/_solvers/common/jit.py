@@ -18,14 +18,14 @@ import numpy as np
 
 try:
     import fcntl
-except ImportError:  # not available on Windows
+except ImportError:  # fcntl is not available on Windows
     fcntl = None  # type: ignore[assignment]
 
 # Number of seconds of compilation after which a message announces it.
 WAIT = 3.0
-# Minimum number of seconds between two compilations that belong to different calls.
+# Minimum number of seconds between two compilations that count as different calls.
 PAUSE = 1.0
-# A variable, because numba would compile functions again for a literal False.
+# A variable, because numba would compile functions a second time for a literal False.
 FALSE: Any = np.bool_(False)
 
 
@@ -95,7 +95,7 @@ def why_interpreted():
         if error.name in (None, "numba"):
             return "numba is not installed"
         return f"numba cannot be imported ({_name(error)})"
-    except ImportError as error:  # such as a version of NumPy that numba does not support
+    except ImportError as error:  # numba may not support this version of NumPy
         return f"numba cannot be imported ({_name(error)})"
     return ""
 
@@ -104,7 +104,7 @@ def _compile(func, options):
     reason = why_interpreted()
     if reason:
         _warn_once("no numba", f"{reason}{INTERPRETED}")
-        # omit warnings of overflow, like compiled code: bit counts overflow on purpose
+        # suppress overflow warnings, as compiled code does: bit counts overflow on purpose
         return np.errstate(all="ignore")(func)
     import numba
 
@@ -119,10 +119,11 @@ def _compile(func, options):
 
     try:
         dispatcher = numba.njit(cache=True, nogil=True, **options)(func)
-    except RuntimeError:  # no writable folder for the cache, as in a read-only container
+    # there is no writable folder for the cache, for instance in a read-only container
+    except RuntimeError:
         if Path(
             func.__code__.co_filename
-        ).exists():  # functions typed at a prompt are not cached
+        ).exists():  # functions defined at a prompt are not cached
             _warn_once(
                 "no folder", f"numba finds no folder to keep compiled functions in{AGAIN}"
             )
@@ -151,14 +152,15 @@ class _ForgivingCache:
     def _load(self, signature, target):
         try:
             return self._cache.load_overload(signature, target)
-        except Exception as error:  # damaged pickles can raise any exception
+        except Exception as error:  # reading a damaged pickle can raise any exception
             _warn_once(
                 "damaged",
                 f"A file with compiled functions in {self._cache.cache_path} is damaged "
                 f"({_name(error)}): they are compiled again, and saved again.",
             )
         try:
-            self._cache.flush()  # otherwise the damaged index is read again before each write
+            # without this, the damaged index would be read again before each write
+            self._cache.flush()
         except OSError:
             self._cache.disable()
         return None
@@ -188,11 +190,12 @@ class FirstUse:
 
     def __init__(self, clock=time.perf_counter):
         self.clock = clock
-        self.depth = 0  # number of functions being compiled, each called by the previous one
+        # number of functions that are being compiled; each is called by the previous one
+        self.depth = 0
         self.start = 0.0
         self.latest = -PAUSE
         self.announced = False
-        self.paused = False  # whether the collector was running
+        self.paused = False  # whether the garbage collector was running
 
     def begin(self):
         """Note that a function is going to be compiled."""

@@ -107,7 +107,7 @@ def eigen_of_fraction(A: Array, fraction: float) -> tuple[Array, Array]:
     """
     target = fraction * float(A.trace())
 
-    # guess the number of eigenpairs from a principal submatrix, and add a quarter
+    # guess the number of eigenpairs from a principal submatrix, and add a quarter as a margin
     step = -(-len(A) // GUESSED_FROM)
     spectrum = linalg.eigvalsh(A[::step, ::step])[::-1]
     guess = int(np.searchsorted(np.cumsum(spectrum), fraction * float(spectrum.sum()))) + 1

@@ -29,7 +29,8 @@ class NNLSResult(NamedTuple):
 
     Z: Array
     n_solves: int  # number of triangular systems solved, over all rows
-    n_fallback: int  # number of rows that SciPy solved after pivoting met a singular block
+    # number of rows that were solved by SciPy because pivoting met a singular block
+    n_fallback: int
 
 
 def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
@@ -63,12 +64,13 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     if start is not None:
         passive[:] = (np.asarray(start) > 0) & (scale > 0)
 
-    # solve rows in blocks, and singular ones by Lawson and Hanson's method
+    # solve the rows in blocks; solve singular ones by Lawson and Hanson's method
     Z = np.zeros((m, k))
     n_solves = 0
     solved = np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
-    for block in row_blocks(m, 4.0 * k**3):  # about ten factorisations per row
+    # Lawson and Hanson's method needs about ten factorisations per row
+    for block in row_blocks(m, 4.0 * k**3):
         matrices = stack[block] if each else stack
         n_solves += _pivot_rows(matrices, F[block], passive[block], Z[block], solved[block])
     singular = np.flatnonzero(~solved)
@@ -109,7 +111,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
     z = np.empty(k)
 
     for i in range(len(F)):
-        # set the tolerance in units of the linear term
+        # express the tolerance in units of the linear term
         g = i if len(G) > 1 else 0
         f = F[i]
         P = passive[i]
@@ -132,7 +134,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             n_solves += 1
             _solve(chol, support, n, f, z)
 
-            # 2. count the entries with the wrong sign
+            # 2. count the entries that have the wrong sign
             n_bad = _dual(G[g], f, P, z, y, tol)
             if n_bad == 0:
                 solved[i] = True
@@ -151,7 +153,7 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
                     if tries >= 0:
                         P[j] = not P[j]
                     last = j
-            if tries < 0:  # Murty's rule, which terminates after finitely many steps
+            if tries < 0:  # use Murty's rule, which terminates after finitely many steps
                 P[last] = not P[last]
 
         for j in range(k):
@@ -208,7 +210,8 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
             for j in range(k):
                 y[j] += value * G[c, j]
 
-    # an entry is wrong if it is negative in the passive set, or has a negative slope outside of it
+    # an entry is wrong if it is negative in the passive set, or if its slope outside of the set is
+    # negative
     n_bad = 0
     for j in range(k):
         if P[j]:
@@ -233,7 +236,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
         if i == 0 or len(G) > 1:
-            for j in range(k):  # set to 0 if the objective is linear in z_j
+            for j in range(k):  # set z_j to 0 if the objective is linear in it
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
 
         z = Z[i]
@@ -259,7 +262,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                     for c in range(k):
                         y[c] += step * H[j, c]
 
-            # stop when the steps are small compared to the first sweep
+            # stop when the steps are small compared with the steps of the first sweep
             n_sweeps = max(n_sweeps, sweep + 1)
             if sweep == 0:
                 first = moved

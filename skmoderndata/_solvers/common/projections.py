@@ -38,7 +38,7 @@ def project_sparseness(
         source = source / np.where(size > 0, size, 1.0)  # avoid overflow and underflow
     _project_rows(source, float(ratio), np.ascontiguousarray(lengths, dtype=np.float64), out)
 
-    # restore the signs, and scale to the best norm if it is free
+    # restore the signs, and scale to the best norm if the norm is free
     if signed:
         out = np.where(X < 0, -out, out)
     if norm is None:
@@ -73,7 +73,8 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # treat the case of at least as many ties at the top as non-zero entries separately
+    # treat the case separately in which at least as many entries are tied for the largest as may
+    # be non-zero
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
@@ -81,8 +82,9 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     scale = 1.0 / (top - low)  # with this scale, the largest difference is 1
     for i in range(n):
         work[i] *= scale
-    # For a support that contains the right one, entries not above the threshold are zero in the
-    # solution. The threshold therefore never falls, and is found for fewer and fewer entries.
+    # If the support contains the right one, entries that are not above the threshold are zero in
+    # the solution. The threshold therefore never falls, and fewer and fewer entries remain from
+    # which it is computed.
     active = n
     while True:
         mean, spread = _moments(work, active)
@@ -105,7 +107,7 @@ def _keep_above(values: Array, count: int, tau: float) -> int:
     n_above = 0
     for i in range(count):
         value = values[i]
-        values[n_above] = value  # no branch, because it would be unpredictable
+        values[n_above] = value  # avoid a branch, which would be unpredictable
         n_above += value > tau
     return n_above
 
@@ -114,7 +116,8 @@ def _keep_above(values: Array, count: int, tau: float) -> int:
 def _moments(values: Array, count: int) -> tuple[float, float]:
     """Return the mean and sum of squared deviations of the first entries, in two passes."""
     mean = 0.0
-    for shift in range(2):  # the second pass uses deviations, with smaller rounding errors
+    # use deviations in the second pass, because their rounding errors are smaller
+    for shift in range(2):
         off = 0.0
         spread = 0.0
         for first in range(0, count, SUMMED_AT_ONCE):
@@ -135,7 +138,8 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
 @jit
 def _project_tied(z: Array, ratio: float, length: float, n_top: int, out: Array) -> None:
     """Let several largest entries share all the weight: the nearest point is not unique."""
-    # the first entry is delta (n - 1) above the mean of the largest, and the others delta below
+    # the first entry is delta (n - 1) above the mean of the largest entries, and the others are
+    # delta below it
     mass = ratio * length
     delta = 0.0
     if n_top > 1:

@@ -17,7 +17,7 @@ MEBIBYTE = 2**20
 # Maximum 32-bit integer: the largest index of SciPy's sparse arrays, and the limit of seeds.
 MAX_INT32 = int(np.iinfo(np.int32).max)
 # Cost of a cell that needs several products, in plain cells of dynamic programming as counted by
-# `in_pieces`; a piece may take half or twice its time.
+# `in_pieces`; the time of a piece may be off by a factor of two.
 CELLS_OF_PRODUCTS = 4
 # Cost of a cell that needs exponentials or logarithms, in the same units.
 CELLS_OF_EXPONENTIALS = 20

@@ -4,7 +4,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 
-# Maximum and minimum number of sampled rows.
+# Maximum and minimum number of rows in the sample.
 MOST_ROWS = 10_000
 LEAST_ROWS = 1000
 # Maximum number of entries of a sample with more than the minimum number of rows.
@@ -17,7 +17,7 @@ def sampled_rows(blocks: ArrayBlocks, rng: np.random.RandomState) -> Block:
     n_sampled = max(LEAST_ROWS, ENTRIES // blocks.shape[1])
     n_sampled = min(MOST_ROWS, n_sampled)
 
-    # count rows drawn twice once, so that no permutation of all rows is necessary
+    # count rows that are drawn twice only once, which avoids a permutation of all rows
     rows = np.arange(n)
     if n_sampled < n:
         drawn = rng.randint(n, size=n_sampled, dtype=np.int64)

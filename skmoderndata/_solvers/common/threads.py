@@ -29,7 +29,7 @@ def in_threads(
     if n_threads <= 1:
         return [function(item) for item in items]
 
-    # threads do not inherit the configuration
+    # threads do not inherit the configuration, so set it again
     settings = functools.partial(set_config, **get_config())
     pool = ThreadPoolExecutor(n_threads, initializer=settings)
     try:
@@ -86,11 +86,12 @@ class _SharedLimit:
     """A limit of BLAS to one thread, which holds as long as it has users."""
 
     def __init__(self) -> None:
-        # reentrant, because the garbage collector may end an abandoned context at any time
+        # use a reentrant lock, because the garbage collector may end an abandoned context at any
+        # time
         self._lock = threading.RLock()
         # thread of each user; a user whose `leave` was interrupted disappears with its frame
         self._threads: WeakKeyDictionary[_User, int] = WeakKeyDictionary()
-        self._before: list[tuple[Any, int]] = []  # libraries and their numbers of threads
+        self._before: list[tuple[Any, int]] = []  # libraries with their numbers of threads
 
     def enter(self, user: _User) -> None:
         """Add a user."""
@@ -101,7 +102,7 @@ class _SharedLimit:
                     (library, library.num_threads) for library in libraries if is_blas(library)
                 ]
 
-            # the first user of a thread sets the limit
+            # the first user in a thread sets the limit
             this_thread = threading.get_ident()
             first_of_thread = this_thread not in self._threads.values()
             self._threads[user] = this_thread
@@ -117,7 +118,8 @@ class _SharedLimit:
                 over = not self._threads
                 if getattr(library, "threading_layer", "") == "openmp":  # one limit per thread
                     over = thread not in self._threads.values()
-                if over and library.num_threads == 1:  # unless it was changed meanwhile
+                # restore the number unless it has been changed meanwhile
+                if over and library.num_threads == 1:
                     set_threads(library, number)
             if not self._threads:
                 self._before = []

@@ -8,22 +8,23 @@ from skmoderndata._solvers.common.linalg import EPS
 ROUNDING = 64 * EPS
 # Relative tolerance for rounding errors of long sums and of solutions of linear systems.
 ACCUMULATED_ROUNDING = 1e-12
-# Relative tolerance for rounding errors of results: scores, distances, and positions such as
-# 0.29 * 100, which must not become 28.
+# Relative tolerance for rounding errors of results: scores, distances, and computed positions such
+# as 0.29 * 100, which must not become 28.
 RESULT_ROUNDING = 1e-9
 # Number of decimals at which such results count as equal.
 RESULT_DIGITS = 9
 # Relative tolerance for rounding errors of values that were computed in single precision.
 SINGLE_ROUNDING = 1e-6
-# Largest eigenvalue, norm after a projection, or difference of entry (i, j) from entry (j, i) that
-# counts as zero, relative to the largest.
+# Largest eigenvalue, norm after a projection, or difference between entries (i, j) and (j, i) that
+# counts as zero, relative to the largest value.
 RANK_TOL = 1e-10
-# Size of the multiple of the largest entry that makes a matrix definite if only rounding errors
-# make it indefinite.
+# Multiple of the largest entry that is added to a matrix to make it definite, if only rounding
+# errors make it indefinite.
 INDEFINITE = 1e-8
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
-# Fraction of |x|^2 below which squared distances lose digits, because large terms cancel.
+# Smallest squared distance, as a fraction of |x|^2, that does not lose digits by cancellation of
+# large terms.
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300
@@ -33,9 +34,9 @@ TINY = float(np.finfo(np.float64).tiny)
 SUFFICIENT_DECREASE = 1e-4
 # Fraction of a tolerance, or of an outer gap, to which an inner problem is solved.
 INNER_SHARE = 0.1
-# Ratio to the best value so far below which a gap or residual counts as progress.
+# Largest ratio to the best value so far at which a gap or residual counts as progress.
 PROGRESS = 0.9
-# Maximum number of Newton steps; fewer than 30 are usual.
+# Maximum number of Newton steps; usually fewer than 30 are needed.
 MAX_NEWTON_STEPS = 100
 # Maximum number of steps of a bisection, or of Newton's method in one variable.
 BISECTIONS = 60

@@ -12,10 +12,10 @@ from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.atom_updates import residual_without
 
-# Largest cosine of two atoms that count as different; with 0.99, fewer atoms are recovered.
+# Largest cosine of two atoms that count as different; a limit of 0.99 recovers fewer atoms.
 ALIKE = 0.9
-# Minimum saving of a split, as a fraction of the saving of the atom that is given up: the other
-# atoms take over most of its work at the next coding.
+# Minimum saving of a split, as a fraction of the saving of the atom that is given up: in the next
+# coding, the other atoms replace most of the latter.
 EXCHANGE = 0.1
 # Maximum number of rounds in which rows are assigned to the nearer of two lines.
 LINE_ROUNDS = 10
@@ -48,7 +48,7 @@ def replace_atoms(
     for j, d in worst_signals(X, observed, D, bad, error, scale, positive, constant):
         users_of_j = slice(start[j], start[j + 1])
         codes.values[entries[users_of_j]] = 0.0
-        # these signals are now represented worse, so their old codes must not be kept
+        # these signals are now represented less well, so their old codes must not be kept
         error[signals[users_of_j]] = np.inf
         D[j] = d
         count += 1
@@ -89,7 +89,8 @@ def worst_signals(
     worst = np.argsort(-residual_sq, kind="stable")
     worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
 
-    # try candidates in descending order of error; skip signals represented up to rounding errors
+    # try candidates in descending order of error; skip signals that are represented up to rounding
+    # errors
     candidate = 0
     for j in np.flatnonzero(bad):
         while candidate < len(worst):
@@ -143,7 +144,7 @@ def exchange_atoms(
         misfit[0] = -1.0
         savings[0] = np.inf
 
-    # find candidates for a split: fit two lines to the residual of the other atoms
+    # find candidates for a split: fit two lines to the residuals that the other atoms leave
     halves = []
     for j in np.argsort(-misfit, kind="stable")[:largest]:
         users_of = slice(start[j], start[j + 1])
@@ -160,7 +161,7 @@ def exchange_atoms(
     idle = [int(i) for i in by_savings[:largest]]
     taken: set[int] = set()
 
-    # exchange if the split gains more than the fraction EXCHANGE of what the idle atom saves
+    # exchange if the split saves more than the fraction EXCHANGE of what the idle atom saves
     for gain, j, lines in halves:
         i = next((i for i in idle if i not in taken and i != j), None)
         if i is None or j in taken or gain <= EXCHANGE * savings[i]:

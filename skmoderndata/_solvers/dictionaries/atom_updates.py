@@ -25,7 +25,8 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RANK_T
 from skmoderndata._solvers.common.typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
-# Number of rounds that alternate between the atoms of incomplete signals and filling their gaps.
+# Number of rounds that alternate between updating the atoms of incomplete signals and filling the
+# gaps of these signals.
 FILL_ROUNDS = 3
 
 
@@ -59,7 +60,7 @@ def ridges_from(
     opposite signs, which cancel there and nowhere else. A priori, a hidden entry of feature c has
     the mean square ``v_c`` of the observed ones, so its prediction has the ridge ``s / v_c``.
     """
-    # estimate the noise: squared residuals, minus one degree of freedom per coefficient
+    # estimate the noise from the squared residuals; each coefficient takes one degree of freedom
     k, n = D.shape
     n_shown = A.shape[0] * n if observed is None else int(observed.sum())
     noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
@@ -172,7 +173,8 @@ def least_squares_atoms(
     the statistics are singular and a step raises the objective nevertheless, it is undone; D must
     therefore satisfy the constraints.
     """
-    # drop coefficients that are rounding errors, because they would determine an atom's direction
+    # drop coefficients that are rounding errors, because they would determine the direction of an
+    # atom
     k = len(D)
     before = squared_residuals(X, observed, D, A)
     values = A.data
@@ -197,7 +199,8 @@ def least_squares_atoms(
     new = D.copy()
     lengths = np.zeros(k)
     if observed is not None and ridge > 0:
-        # Filling never moves entries that no user observes: start from their ridge estimate.
+        # Filling never changes entries that no user of the atom observes, so start from their
+        # ridge estimates.
         weights = np.asarray(A.multiply(A).T @ observed.astype(np.float64))[free]
         new[free] *= weights / (weights + ridge)
     for _ in range(1 if observed is None else FILL_ROUNDS):
@@ -215,7 +218,8 @@ def least_squares_atoms(
         new[free] = solved / scale
         lengths[free] = np.linalg.norm(right, axis=1) / diagonal[free]
 
-    # Normalise the atoms, moving their norms into the coefficients; skip pure rounding errors.
+    # Normalise the atoms, moving their norms into the coefficients; skip atoms that are pure
+    # rounding errors.
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
     allowed = before.sum() + ridge * (len(free) - np.sum(norms[free] ** 2))
@@ -272,7 +276,7 @@ def sweep(
         if i.size == 0:
             continue
 
-        # with a mask, only the observed entries of each signal count
+        # with a mask, only the observed entries of a signal enter the fit
         g = A.data[entries_of_j]
         residual = R[i]
         if observed is not None and ridges is not None:

@@ -21,7 +21,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 
-# Maximum number of trial steps for a dictionary, each half as long as the previous one.
+# Maximum number of trial steps for a dictionary, each half as long as the one before.
 HALVINGS = 6
 
 

@@ -30,7 +30,7 @@ class Signals(NamedTuple):
         return shape
 
 
-# Function of signals, mask, atoms and initial codes that returns codes.
+# Function that computes codes from signals, mask, atoms and initial codes.
 Coder = Callable[[Any, "Array | None", Array, "sparse.csr_array | None"], SparseCodes]
 
 
@@ -67,8 +67,8 @@ class Coded(NamedTuple):
 class WorstSignals(NamedTuple):
     """Signals with the largest errors, and their residuals; results of blocks can be added."""
 
-    sizes: Array  # squared errors, in descending order
-    numbers: Array  # indices of the signals
+    sizes: Array  # squared errors in descending order
+    numbers: Array  # indices of the signals with these errors
     residuals: Array
     n_signals: int  # maximum number of signals
 
@@ -77,7 +77,7 @@ class WorstSignals(NamedTuple):
         sizes = np.append(self.sizes, other.sizes)
         numbers = np.append(self.numbers, other.numbers)
         residuals = np.concatenate([self.residuals, other.residuals])
-        # among equal errors, the first signal stays first
+        # among signals with equal errors, the first one stays first
         first = np.argsort(-sizes, kind="stable")[:n_signals]
         return WorstSignals(sizes[first], numbers[first], residuals[first], n_signals)
 
@@ -85,7 +85,8 @@ class WorstSignals(NamedTuple):
 class CodedSignals(NamedTuple):
     """The signals and, from the first pass on, their codes."""
 
-    blocks: ArrayBlocks  # signals and aligned arrays; the codes are their state
+    # signals, with arrays that have an entry for each signal; the codes are their state
+    blocks: ArrayBlocks
     read: Callable[[Block], Signals]
     coder: Coder
     complete: bool  # whether all entries are observed
@@ -194,7 +195,7 @@ def _worst_signals(
 ) -> tuple[WorstSignals]:
     signals = read(block)
     state = block.state
-    # fill gaps as for the update of the atoms, with the codes before they shrink
+    # fill the gaps as for the update of the atoms, using the codes before they shrink
     full = filled(signals, to_csr(state.tried, len(atoms)), atoms)
     codes = state.codes(decision)
     return (worst_signals(full, codes, signals.weights, new, n_signals, last, block.first),)

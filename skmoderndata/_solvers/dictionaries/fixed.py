@@ -8,7 +8,8 @@ from skmoderndata._solvers.common.arrays import TEMPORARY_BYTES
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest |inner product| of unit atoms that count as equal; the later one is dropped.
+# Smallest |inner product| of unit atoms that count as equal; the later one of two such atoms is
+# dropped.
 ALIKE = 0.999
 
 
@@ -98,7 +99,8 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
         rows = np.arange(half)[:, None]
         columns = (2 * rows + np.arange(taps)) % m
 
-        # place each filter in every row, shifted by two from row to row, with periodic boundaries
+        # place each filter in every row, shifted by two entries from row to row, with periodic
+        # boundaries
         low = np.zeros((half, m))
         high = np.zeros((half, m))
         np.add.at(low, (rows, columns), np.broadcast_to(low_pass, columns.shape))
@@ -135,7 +137,7 @@ def gabor(
     u0 = -first_x - stride * (columns - 1)
     y, x = np.ogrid[v0 : height - first_y, u0 : width - first_x]
 
-    # compute one large function per setting; the atoms are windows of it
+    # compute one large function for each setting; the atoms are windows of this function
     angle = orientations[:, None, None]
     u = x * np.cos(angle) + y * np.sin(angle)
     v = y * np.cos(angle) - x * np.sin(angle)
@@ -149,7 +151,7 @@ def gabor(
     # reverse the order, because the first window belongs to the last centre
     windows = windows[:, :, :, ::-stride, ::-stride]
 
-    # drop the mean, then zero and repeated atoms
+    # subtract the means, then drop zero atoms and repeated atoms
     atoms = np.moveaxis(windows, (3, 4), (0, 1)).reshape(-1, height * width)
     atoms = atoms - atoms.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(atoms, axis=1)
@@ -175,7 +177,7 @@ def first_of_alike(atoms: Array) -> Array:
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)
 
-    # compare suspects, and no other atoms, exactly with the earlier atoms that are kept
+    # compare suspicious atoms exactly, each with the earlier atoms that are kept
     for block in row_blocks(k, 8.0 * k, limit=TEMPORARY_BYTES):
         first = block.start
         last = block.stop

@@ -41,19 +41,20 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     users_of_atoms,
 )
 
-# Function that returns codes of the given rows; for missing entries, it also receives ridges.
+# Function that computes codes of the given rows; if entries are missing, it also receives ridges.
 Coder = Callable[..., SparseCodes]
 
-# Default exponent of the forgetting factor, whose base is the fraction of signals seen before.
+# Default exponent of the forgetting factor; its base is the fraction of the signals that came
+# before the batch.
 RHO = 10.0
-# Fraction of the signals that the sums over batches represent: older codes count less.
+# Fraction of the signals that the sums over batches represent; older codes are given less weight.
 MEMORY = 0.5
 # Number of sweeps over the atoms after each batch.
 BATCH_SWEEPS = 2
-# Number of signals per atom that are seen before its users are counted; also the minimum number
-# per atom that the statistics of a stream represent.
+# Number of signals per atom that must be seen before the users of an atom are counted; also the
+# minimum number of signals per atom that the statistics of a stream represent.
 WAIT = 8
-# Number of passes without a better objective after which replacing atoms is considered futile.
+# Number of passes without a better objective after which replacing atoms counts as futile.
 PASSES_WITHOUT_GAIN = 5
 # Fraction of the passes with replacements in which atoms are also split.
 SETTLE = 0.6
@@ -138,7 +139,7 @@ def learn_dictionary(
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
-        # 1. compute sparse codes; if `monotone`, keep former codes that fit better
+        # 1. compute sparse codes; if `monotone`, keep earlier codes that fit better
         if ridges is not None:
             codes = code(prepare_atoms(D), slice(None), ridges)
         elif batch_size is None or observed is not None:
@@ -162,7 +163,7 @@ def learn_dictionary(
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
 
-        # 3. replace little-used atoms, in the first part of the passes
+        # 3. replace atoms that few signals use, in the first part of the passes
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = replace_atoms(X, observed, D, former, users, min_usage, positive, constant)
@@ -174,7 +175,7 @@ def learn_dictionary(
             ridges = ridges_from(observed, D, A, objective[-1])
 
         # 4. stop when the objective no longer falls; while replacements make it jump, compare it
-        # with the best of earlier passes
+        # with the best objective of earlier passes
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
         if tol > 0 and (settled or len(objective) > PASSES_WITHOUT_GAIN):
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
@@ -268,7 +269,7 @@ def code_in_batches(
         S = forget * S + S_new
         T = forget * T + T_new
 
-        # move the atoms to their optima
+        # move the atoms to their optimum for these sums
         order = rng.permutation(k)
         if constant:
             order = order[order != 0]
@@ -350,7 +351,7 @@ def add_batch(
     T = T + T_new
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
 
-    # move the atoms, one after another, to the optimum for the sums
+    # move the atoms one after another to their optimum for the sums
     order = np.arange(int(constant), k)
     for _ in range(BATCH_SWEEPS):
         update_all(D, S, T, order, positive, constant and not positive)

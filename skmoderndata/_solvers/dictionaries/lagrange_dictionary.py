@@ -32,12 +32,12 @@ from skmoderndata._solvers.common.tolerances import (
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
 
-# Largest momentum of the atoms.
+# Largest momentum used for the atoms.
 FURTHEST = 0.9
 # Tolerance for the gap of the atoms, relative to the objective.
 DUAL_TOL = 1e-10
 # Minimum and maximum number of candidates for idle atoms that are examined together; each
-# examination is a pass over all blocks.
+# examination takes a pass over all blocks.
 FEWEST_CANDIDATES = 64
 MOST_CANDIDATES = 4096
 
@@ -130,15 +130,16 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
 
-    # Use the largest entry as the unit: S and T are squares of the data, and are squared again.
+    # Use the largest entry as the unit, because S and T are products of the data and are
+    # multiplied again.
     largest = float(np.diag(S).max())
     S = S[np.ix_(used, used)] / largest
     T = T[used] / largest
     old = D[used]
     size = size / largest
 
-    # Keep the multipliers above a positive floor: the lower bounds stay valid, and this costs at
-    # most a quarter of the tolerance.
+    # Keep the multipliers above a positive floor: the lower bounds remain valid, and the floor
+    # uses up at most a quarter of the tolerance.
     allowed = 0.5 * DUAL_TOL * size / len(S)
     floor = max(allowed, ROUNDING)  # S may be singular
 
@@ -151,7 +152,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     it = Iterations(MAX_NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
-        # 1. compute feasible atoms, and their distance from the dual value
+        # 1. compute feasible atoms and the gap to the dual value
         feasible, distance = _feasible_atoms(S, lam, point)
         if distance < gap:
             gap = distance
@@ -163,7 +164,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
         if it.residual <= DUAL_TOL:
             continue
         if distance > gap and point.value <= highest:
-            it.ended = True  # limited by the floor or by rounding errors
+            it.ended = True  # the remaining gap is due to the floor or to rounding errors
             continue
         highest = max(highest, point.value)
 
@@ -174,8 +175,9 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
-            # Near the optimum, steps gain less than rounding errors while the gap still falls: the
-            # gap is linear in the distance from the optimum, and the gain is quadratic.
+            # Near the optimum, the gains of steps are smaller than rounding errors although the
+            # gap still falls: the gap is linear in the distance from the optimum, the gain is
+            # quadratic.
             sufficient = (
                 point.value + SUFFICIENT_DECREASE * expected - ROUNDING * abs(point.value)
             )
@@ -183,7 +185,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
                 break
             step *= 0.5
         else:
-            it.ended = True  # any further increase is a rounding error
+            it.ended = True  # any further increase is due to rounding errors
             continue
         assert candidate is not None
 
@@ -274,7 +276,7 @@ def update_positive_atoms(
     used = np.flatnonzero(np.diag(S) > 0)
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
-    largest = float(np.diag(S).max())  # the unit, as in `update_atoms`
+    largest = float(np.diag(S).max())  # use the same unit as in `update_atoms`
     S = S[np.ix_(used, used)] / largest
     T = T[used] / largest
     size = size / largest
@@ -444,7 +446,7 @@ def replace_unused(
                     above = np.maximum(-d, 0.0)
                 d = above
 
-            # skip residuals that are too small for the penalty, or similar to an earlier one
+            # skip residuals that are too small for the penalty or similar to an earlier candidate
             norm = float(np.linalg.norm(d))
             alike = np.abs(taken @ d) > 0.9 * norm
             if norm <= alpha * (1 + 1e-6) or alike.any():
@@ -502,7 +504,7 @@ def draw_atoms(
         _, distinct = np.unique(keys, return_index=True)
         rows = rows[distinct]
 
-    # draw k rows, and add random directions if there are too few
+    # draw k rows, and add random directions if there are too few rows
     drawn = rng.permutation(rows.shape[0])[:k]
     start: Any = rows[drawn]
     if sparse.issparse(X):

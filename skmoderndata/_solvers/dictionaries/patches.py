@@ -21,17 +21,17 @@ from skmoderndata._solvers.dictionaries.fixed import (
     unit_rows,
 )
 
-# Function of patches and masks (or None) that returns codes.
+# Function that computes codes from patches and masks (or None).
 PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 
 # Maximum number of bytes of patches in a band, unless `working_memory` is smaller.
 BAND_BYTES = TEMPORARY_BYTES
-# Probability of the chi-squared quantile that gives the published gain of 1.15 for n = 64: the
-# quantile is (1.15)^2 n.
+# Probability at which the quantile of the chi-squared distribution gives the published gain of
+# 1.15 for n = 64: the quantile is (1.15)^2 n.
 QUANTILE = 0.957
 # Approximate number of patches from which the level of noise is estimated.
 NOISE_PATCHES = 50_000
-# Number of pixels per side of these patches [Liu, Tanaka & Okutomi 2013].
+# Number of pixels along a side of these patches [Liu, Tanaka & Okutomi 2013].
 NOISE_SIDE = 7
 
 
@@ -128,7 +128,7 @@ def training_patches(
     count = count.sum(axis=2).ravel()
     square = square.sum(axis=2).ravel()
 
-    # keep the floor above 0, because the residual of a constant patch is a rounding error
+    # keep the floor above 0, because the residual of a constant patch consists of rounding errors
     floor = np.maximum(above * count, ACCUMULATED_ROUNDING * square.max(initial=0.0))
     enough = count >= max(1.0, min_known * grid.size)
     index = np.flatnonzero((square > floor) & enough)
@@ -183,7 +183,7 @@ def average_patches(
         approximations = to_csr(codes, len(atoms)) @ atoms
         approximations = approximations.reshape(shape) + means.reshape(*band, 1, 1, -1)
 
-        # add the approximations and weights at each pixel
+        # add the approximations and the weights at each pixel
         patch_weight = fractions.reshape(*band, -1)
         for y, x in np.ndindex(grid.p, grid.q):
             pixels = slice(first + y, last + y), slice(x, x + grid.columns)
@@ -238,7 +238,8 @@ def noise_level(image: Array) -> float:
     wide = _box_sums(np.square(along_x, dtype=np.float64), NOISE_SIDE, NOISE_SIDE - 2)
     high = _box_sums(np.square(along_y, dtype=np.float64), NOISE_SIDE - 2, NOISE_SIDE)
 
-    # use an odd step, which does not repeat the same columns in an image of even width
+    # use an odd step, because an even step would select the same columns in every row of an image
+    # of even width
     step = -(-total // NOISE_PATCHES) | 1
     index = np.arange(0, total, step)
     texture = (wide + high).sum(axis=2).ravel()[index]

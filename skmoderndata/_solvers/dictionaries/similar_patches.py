@@ -16,14 +16,15 @@ from skmoderndata._solvers.common.tolerances import RANK_TOL
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
 
-# Maximum distance of similar patches, in pixels, vertically and horizontally.
+# Maximum distance between similar patches, in pixels, both vertically and horizontally.
 REACH = 15
 # Maximum default number of patches in a group.
 LARGEST_GROUP = 64
-# Number of blocks whose results are in memory at a time.
+# Number of blocks whose results are held in memory at a time.
 BLOCKS_AT_ONCE = 16
-# Minimum energy of the difference between the noisy and the coded mean of a group, relative to
-# the energy expected of noise alone; patches that overlap share noise, so its energy varies much.
+# Minimum energy of the difference between the noisy and the coded mean of a group, relative to the
+# energy expected from noise alone; this energy varies much because overlapping patches share
+# noise.
 CLEAR_DIFFERENCE = 1.5
 
 
@@ -64,7 +65,7 @@ def filter_groups(
     if n_returned < 2:
         return approximation
 
-    # split the groups into blocks of bounded memory, which threads share
+    # split the groups into blocks of limited memory, which threads process
     noisy = np.ascontiguousarray(image, dtype=np.float64)
     first = np.ascontiguousarray(approximation, dtype=np.float64)
     centers = _centers(grid)
@@ -81,7 +82,8 @@ def filter_groups(
         nearest = np.ascontiguousarray(index[:, :n_returned])
         return nearest, np.ascontiguousarray(filtered[:, :n_returned]), weights
 
-    # add up in the order of the groups, whatever the number of threads
+    # add the results in the order of the groups, so that the sum does not depend on the number of
+    # threads
     total = np.zeros(noisy.shape)
     weight = np.zeros(noisy.shape[:2])
     with one_blas_thread():
@@ -122,7 +124,7 @@ def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
     smooth = np.linalg.solve(gram, P)
     filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean
 
-    # weight the result by the reciprocal of the noise that the filter lets through
+    # weight the result by the reciprocal of the noise that passes the filter
     trace = np.sum(smooth * P, axis=(1, 2))
     return filtered, 1 / (1 + trace)
 
@@ -138,13 +140,14 @@ def _find_similar(image, p, q, centers, reach, index):
     distance = np.empty(k)
 
     for i in range(len(centers)):
-        # start with the patch itself, and leave the other places empty
+        # start with the patch itself; the other places are empty
         y = centers[i] // n_columns
         x = centers[i] % n_columns
         near = index[i]
         near[0] = centers[i]
         distance[:] = np.inf
-        distance[0] = -1.0  # the patch itself stays first, even among equal ones
+        # the patch itself stays first, even if other patches are equal to it
+        distance[0] = -1.0
 
         # insert nearer patches of the window, ordered by distance
         for row in range(max(0, y - reach), min(n_rows, y + reach + 1)):
@@ -156,7 +159,7 @@ def _find_similar(image, p, q, centers, reach, index):
                     lines, y, x * channels, row, there, p, q * channels, distance[k - 1]
                 )
 
-                # insert the patch in place of the last one if it is nearer
+                # replace the last patch by this one if it is nearer
                 if far < distance[k - 1]:
                     rank = k - 1
                     while distance[rank - 1] > far:

@@ -23,7 +23,7 @@ from skmoderndata._solvers.common.typing import Array
 GRADIENT = 1e-6
 
 
-# Number of recent steps over which the decrease of the stress is measured.
+# Number of recent steps over which the decrease of the stress is added up.
 WINDOW = 5
 
 
@@ -75,7 +75,7 @@ def stress_of_rows(d, Y, first, last, g):
         for t in range(m):
             total += r[t]
 
-        # add the gradient at both ends
+        # add the gradient at both ends of each pair
         for a in range(k):
             y = Y[a, i]
             row = Y[a, i + 1 :]
@@ -98,7 +98,7 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
     n, k = Y.shape
     Z = np.ascontiguousarray(Y.T)
     n_blocks = 8
-    # later rows have fewer pairs, so cut into blocks with about the same number of pairs
+    # later rows have fewer pairs, so choose blocks that have about the same number of pairs
     fractions = np.arange(n_blocks + 1) / n_blocks
     cuts = (n * (1 - np.sqrt(1 - fractions))).astype(int)
 
@@ -158,7 +158,7 @@ def sammon_descent(
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
 
-    # accept a larger gradient if rounding has stopped the line search
+    # if rounding has stopped the line search, accept a larger gradient
     done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
     return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
 
@@ -182,7 +182,7 @@ def place(d: Array, Y: Array) -> Array:
     z: Array = (pull[:, :, None] * Y[near]).sum(axis=1)
     z = z / total[:, None]
 
-    unit = d.mean(axis=1)  # one unit per point, independent of the other new points
+    unit = d.mean(axis=1)  # use one unit for each point, independent of the other new points
     active = np.flatnonzero(~same)
     value = np.empty(0)
     if active.size:
@@ -192,7 +192,7 @@ def place(d: Array, Y: Array) -> Array:
         if not active.size:
             break
 
-        # compute gradient and Hessian of each point
+        # compute the gradient and the Hessian of each point
         dd = d[active]
         ww = w[active]
         z_old = z[active]

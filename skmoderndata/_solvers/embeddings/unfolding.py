@@ -49,10 +49,10 @@ PAIRS = 20
 # Number of times that the ends of long edges are pulled together after each pass.
 PULLS = 10
 
-# Maximum relative violation of squared lengths at which Newton steps pay off.
+# Maximum relative violation of squared lengths at which Newton steps are worth their time.
 NEAR = 1e-2
 
-# Maximum number of Newton steps that bring edges to their length after the pulls.
+# Maximum number of Newton steps that restore the lengths of edges after the pulls.
 NEWTON_STEPS = 20
 
 # Relative error of the squared lengths at which the Newton steps stop.
@@ -70,7 +70,7 @@ KICKS = 10
 # Size of a move away from a saddle, in units of the largest column.
 KICK = 0.01
 
-# Tolerance of the relative progress of a step at which L-BFGS stops.
+# Relative progress of a step at which L-BFGS stops.
 FTOL = 1e-13
 
 # Number of steps between two computations of the bound.
@@ -79,7 +79,7 @@ ROUND = 500
 # Maximum number of landmarks in `geodesic_start`.
 LANDMARKS = 200
 
-# Increases of all weights that are tried for the bound, in units of the mean weight.
+# Amounts by which all weights are increased in trials for the bound, in units of the mean weight.
 LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 
 
@@ -201,7 +201,8 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     positive = L - sparse.diags_array(L.diagonal())
     negative_weights = positive.maximum(0).sum(axis=1)
     shift = 1e-3 + 2 * float(negative_weights.max())
-    start = np.random.RandomState(0).normal(size=n)  # fixed, so that repeated fits are equal
+    # a fixed start, so that repeated fits are equal
+    start = np.random.RandomState(0).normal(size=n)
     values, V = eigsh(L, k=2, sigma=-shift, which="LM", v0=start)
     low, high = np.argsort(values)
     rounding = 1e-8 * abs(L.diagonal()).max()
@@ -272,9 +273,9 @@ def unfold_at_most(
     Y = start
     w = np.zeros(len(graph.d2))
     total = 0
-    top = 1e3 * nu  # beyond this, rounding errors exceed the steps
+    top = 1e3 * nu  # with a larger penalty, rounding errors would exceed the steps
     stalled = 0  # number of consecutive passes with at most one step
-    kicked = False  # if True, the last pass began with a move away from a saddle
+    kicked = False  # whether the last pass began with a move away from a saddle
     best = np.zeros_like(start)
     best_w = w
     bound = float("inf")
@@ -287,7 +288,7 @@ def unfold_at_most(
         Y, n_iter, _ = _ascend(graph, Y, nu, w, steps, one_sided=True)
         total += n_iter
 
-        # 2. update the multipliers of the edges that are too long
+        # 2. update the multipliers of edges that are too long
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
 
@@ -308,10 +309,10 @@ def unfold_at_most(
             best = max(best, shrunk(graph, exact), key=np.linalg.norm)
         it.residual = gap_below(bound, float((best**2).sum()))
 
-        # 4. if the points are nearly feasible but not optimal, leave a saddle, unless the last
-        # pass did so and the multipliers lag behind; otherwise raise the penalty if the violation
-        # has not halved and contributes more to the gap than the bound, which a large penalty
-        # spoils
+        # 4. if the points are nearly feasible but not optimal, move away from a saddle, unless the
+        # last pass did so and the multipliers lag behind; otherwise raise the penalty if the
+        # violation has not halved and contributes more to the gap than the bound, which a large
+        # penalty would weaken
         spread = float(((Y - Y.mean(axis=0)) ** 2).sum())
         is_infeasible = spread - float((best**2).sum()) > new_bound - spread
         kicked = violation <= tol < it.residual and not kicked
@@ -432,11 +433,11 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
     Y = V * np.sqrt(np.maximum(values, 0.0))
     Y -= Y.mean(axis=0)
 
-    if form == "at_most":  # edges may be too long by the tolerance of Clarabel
+    if form == "at_most":  # edges may be too long by as much as the tolerance of Clarabel
         longest = float((graph.lengths(Y) / graph.d2).max())
         Y /= np.sqrt(max(1.0, longest))
 
-    # find the multipliers of the edges, whose sign depends on the solver
+    # compute the multipliers of the edges, whose sign depends on the solver
     if soft:
         w = 2 * nu * (graph.lengths(Y) - graph.d2)
     else:
@@ -476,7 +477,7 @@ def _ascend(
         P = P - P.mean(axis=0)
         step = B @ P
 
-        # compute v, the multipliers of the distances, which equal w if nothing is violated
+        # compute v, the multipliers of the distances, which equal w if no constraint is violated
         delta = np.einsum("ek,ek->e", step, step)
         v = w + 2 * nu * (delta - graph.d2)
         if one_sided:

@@ -33,10 +33,10 @@ from skmoderndata._solvers.factors.factor_updates import (
 class Decision(NamedTuple):
     """Changes of the codes of the last pass, which the next pass carries out."""
 
-    better: bool = True  # if True, the extrapolated codes become the best
+    better: bool = True  # whether the extrapolated codes become the best codes
     onward: bool = True  # if False, the next pass starts from the best codes
-    times: Array | None = None  # factors for the columns of all codes
-    over: float | None = None  # divisor of all codes
+    times: Array | None = None  # factor for each column of all codes
+    over: float | None = None  # number by which all codes are divided
 
 
 class Codes(NamedTuple):
@@ -77,9 +77,10 @@ class CodedRows(NamedTuple):
     shape: tuple[int, int]  # number of rows with positive weight, number of columns
     sum_sq: float  # weighted sum of the squares of X
     dtype: Any  # data type of X in products
-    weighted: bool  # True if rows have weights
-    complete: bool  # True if all entries are observed and have equal weights
-    decision: Decision = Decision()  # changes of the codes before the next pass
+    weighted: bool  # whether rows have weights
+    complete: bool  # whether all entries are observed and have equal weights
+    # changes that are applied to the codes before the next pass
+    decision: Decision = Decision()
 
     @classmethod
     def of(cls, data: Data, W: Array | None = None) -> "CodedRows":
@@ -202,7 +203,7 @@ def improved_codes(
     if length:
         ahead = extrapolated(side, improved, codes.improved, length)
 
-    # compute the sums of the extrapolated codes, to which the components are fitted
+    # compute the sums over the extrapolated codes, from which the components are fitted
     sums = data.sums(ahead)
     penalty = penalty_value(side, ahead, data.weights)
     return Codes(codes.best, improved, ahead), (sums, penalty)
@@ -279,7 +280,7 @@ class Lacking(NamedTuple):
         n_rows = self.n_rows
         sizes = np.append(self.sizes, other.sizes)
         lacks = np.vstack([self.lacks, other.lacks])
-        # among rows of equal size, keep their order
+        # rows of equal size keep their order
         first = np.argsort(-sizes, kind="stable")[:n_rows]
         return Lacking(sizes[first], lacks[first], n_rows)
 

@@ -25,13 +25,13 @@ Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 # Maximum number of coordinate descent sweeps over one factor.
 MAX_SWEEPS = 10
 
-# Number of rounds in a pass over codes of rows with given sparseness.
+# Number of rounds in one pass over codes of rows whose sparseness is prescribed.
 ROUNDS = 2
 
 # Maximum number of coordinate descent sweeps for the initial codes.
 START_SWEEPS = 200
 
-# Fraction of the movement in the first sweep below which sweeps stop.
+# Movement in a sweep, as a fraction of the movement in the first sweep, below which sweeps stop.
 ENOUGH = 0.03
 
 
@@ -236,7 +236,7 @@ class SummedData(NamedTuple):
     weight: float = 0.0
 
     def __add__(self, other: "SummedData") -> "SummedData":  # type: ignore[override]
-        # use sums by column if entries are missing in only one of the two
+        # use sums for each column if only one of the two has missing entries
         if self.by_column != other.by_column:
             return self._of_columns() + other._of_columns()
         return SummedData(
@@ -310,10 +310,10 @@ def update(
     """
     total = np.zeros(3)
     k = Z.shape[1]
-    # constraints on columns need all rows in one compiled call; otherwise limit the cost of a call
+    # constraints on columns need all rows in one compiled call; otherwise limit the work of a call
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
 
-    # go through rows with their Gram matrices, and add the penalties
+    # process rows that have their own Gram matrices, and add the penalties
     for rows, G, F in terms:
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
@@ -326,7 +326,7 @@ def update(
             z = Z[rows][block]
             Y = _improve(side, g, f, z, sweeps)
 
-            # add up the weighted values, squared gradients and squared linear terms
+            # add the weighted values, squared gradients and squared linear terms
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
             measures = (z * (Y - f) / 2, gradient * gradient, linear * linear)
@@ -384,7 +384,7 @@ def _gradient(G: Array, F: Array, z: Array) -> Array:
 
 def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     """Improve z in place and return the gradient ``z G - F`` there."""
-    # compute unconstrained or exact solutions directly
+    # compute unconstrained solutions, or exact ones, directly
     has_gram_per_row = G.ndim == 3
     if side.kind == "free" and sweeps:
         z[:] = least_squares(G, F)
@@ -402,7 +402,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         descend_rows(G if has_gram_per_row else G[None], z, Y, sweeps, enough)
         return Y
 
-    # update rows with given sparseness
+    # update rows whose sparseness is prescribed
     if side.kind == "rows":
         if sweeps > MAX_SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
@@ -420,7 +420,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
             if curves[j] <= 0:
                 continue
 
-            # project the unconstrained minimum to the given sparseness
+            # project the unconstrained minimum to the prescribed sparseness
             minimum = z[:, j] - Y[:, j] / curves[j]
             new = project_sparseness(minimum[None], side.level, norm=norm)[0]
             change = (new - z[:, j])[:, None]

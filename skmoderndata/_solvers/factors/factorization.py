@@ -43,10 +43,12 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 
-# Number of passes after which codes of given sparseness are computed from several starts again.
+# Number of passes after which codes of prescribed sparseness are computed from several starts
+# again.
 AFRESH = 20
 
-# Maximum norm, and maximum inverse norm, of a component before components are rescaled to norm 1.
+# Maximum norm, and maximum inverse norm, of a component; beyond either, components are rescaled to
+# norm 1.
 LARGEST_NORM = 1e4
 
 # Maximum number of initial passes without penalty. Without these passes, objectives are up to 1.6
@@ -152,7 +154,7 @@ def factorize(
     fixed = _scale_is_fixed(*sides)
     sweeps_W, sweeps_V = _sweeps(rows.shape[1], V.shape[1], exact)
 
-    # start without extrapolation: best, last and extrapolated components are equal
+    # start without extrapolation: the best, last and extrapolated components are equal
     state = _Iterates(V, V, V)
     rows = rows.at_best()
     least = np.inf
@@ -164,7 +166,7 @@ def factorize(
     cached_products = _CachedProducts()
 
     for _ in it:
-        # 1. update and extrapolate the codes, except codes with given sparseness
+        # 1. update and extrapolate the codes; codes of prescribed sparseness are not extrapolated
         extra = extrapolation.length
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
         sweeps = MAX_SWEEPS + 1 if afresh else sweeps_W
@@ -208,13 +210,14 @@ def factorize(
         ahead = extrapolated(components_side, new, state.last, extra) if extra else new
         state = _Iterates(state.best, new, ahead)
         drift = None if fixed or codes_side.kind != "nonnegative" else state.drift()
-        if drift is not None:  # without a penalty, the norms of the components drift
+        # without a penalty, the norms of the components are arbitrary, so they drift
+        if drift is not None:
             state = _Iterates(*(components / drift for components in state))
             rows = rows.times(drift)
             cached_products = _CachedProducts()
         extrapolation.went_well()
 
-        # 6. check the stopping rule; the residual of the codes costs a pass, so compute it rarely
+        # 6. check the stopping rule; the residual of the codes takes a pass, so compute it rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= rows.negligible:
@@ -247,7 +250,7 @@ def _objective(
     if objective >= rows.cancelled / 2:
         return objective, rows.rounding
 
-    # recompute the objective from the residuals, which lose no digits
+    # compute the objective again from the residuals, which does not lose digits
     penalty += penalty_value(components_side, V)
     (error,) = rows.sum(error_of_best, V)
     return error / 2 + penalty, 0.0
@@ -272,7 +275,7 @@ def start_from(
     if given or codes_side.kind == "rows":
         return rows.step(first_codes, V, codes_side, True)[0], V, 0
 
-    # for codes with other constraints, solve without these constraints, then project
+    # for codes with other constraints, solve without these constraints and project the result
     if codes_side.kind not in ("nonnegative", "free"):
         return rows.step(first_codes, V, codes_side, False)[0], V, 0
     plain = Side(codes_side.kind)
@@ -305,7 +308,8 @@ def _balance(codes_side: Side, rows: CodedRows, components_side: Side, V: Array)
     if min(first + second, third + fourth) <= 0:
         return 1.0
 
-    # search for the scale on a grid: with terms of degrees -2 to 2, it has no closed form
+    # search for the scale on a grid: the objective has terms of degrees -2 to 2 and no minimum in
+    # closed form
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
         penalties = first / c + second / c**2 + third * c + fourth * c**2
@@ -330,7 +334,7 @@ def residual_of(
     the scale, so that the residual does not depend on the units of the data or of the factors.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
-    # compute the products with the data that the last pass has not cached
+    # compute those products with the data that the last pass has not cached
     sums, codes_ratio = cached_products
     if codes_ratio is None:
         codes_ratio = _codes_ratio(rows, V, codes_side, fixed)

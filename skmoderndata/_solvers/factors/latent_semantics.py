@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._solvers.common.tolerances import SUFFICIENT_DECREASE, TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of products, or of entries of second derivatives, in memory at a time.
+# Maximum number of products, or of entries of second derivatives, that are in memory at a time.
 BLOCK_ENTRIES = 2**18
 
 # Maximum number of coordinate descent sweeps on a quadratic model.
@@ -115,7 +115,8 @@ def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> 
 def products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
     """Compute the entries of ``C U'`` at the given rows and columns."""
     out = np.empty(len(rows))
-    entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for int64
+    # the loop is compiled for int64
+    entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)
     return out
 
 
@@ -143,7 +144,7 @@ def fold_in(
     times the exposures: the same problem, with the topics of each document divided by its
     exposures.
     """
-    # drop words without probability in any topic
+    # drop words that have probability zero in all topics
     n = len(counts.indptr) - 1
     k = U.shape[1]
     used: Array = np.asarray(U.any(axis=1))
@@ -246,7 +247,7 @@ def _newton_step(
     step = Z - C
     slope = ((gradient - 1) * step).sum(axis=1)
 
-    # apply Armijo's rule to the exact likelihood, for all documents at once
+    # apply Armijo's rule to the exact likelihood, to all documents at once
     moved = products(rows, columns, step if lift is None else step * lift, U) / s
     mass = step.sum(axis=1)
     length = np.ones(len(C))

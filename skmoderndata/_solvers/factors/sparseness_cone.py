@@ -29,7 +29,7 @@ ROUNDS = 400
 ENTRIES = 2**20
 
 
-# Size of the ridge that keeps the system of a Newton step regular, relative to the metric.
+# Ridge that keeps the system of a Newton step regular, relative to the metric.
 RIDGE_RELATIVE = 1e-13
 
 # Minimum gain of a useful round, as a fraction of the value.
@@ -59,7 +59,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
     m, k = F.shape
     diagonal = np.einsum("...jj->...j", G)
 
-    if level >= 1:  # a single entry, whose gain has a closed form
+    if level >= 1:  # use a single entry, whose gain has a closed form
         alive = (F > 0) & (diagonal > 0)
         divisor = np.where(diagonal > 0, diagonal, 1.0)
         entries = np.where(alive, F / divisor, 0.0)
@@ -69,7 +69,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         Z[rows, best] = entries[rows, best]
         return Z
 
-    if level <= 0:  # equal entries
+    if level <= 0:  # use equal entries
         total = np.maximum(F.sum(axis=1), 0.0)
         size = G.sum(axis=(-2, -1))
         entry = total / np.where(size > 0, size, 1.0)
@@ -91,7 +91,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
     if start is not None:
         starts.insert(0, np.asarray(start, dtype=np.float64))
 
-    # descend briefly from each start, then further from the best
+    # descend briefly from each start, then longer from the best one
     best = np.zeros((m, k))
     lowest = np.full(m, np.inf)
     for Z in starts:
@@ -160,14 +160,14 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
         moved[flat] = project_sparseness(downhill[flat], level)
         state = _lower(state, _at_best_norm(g, f, moved))
 
-        # 2. take a Newton step, returning to the cone at three lengths
+        # 2. take a Newton step, and project back to the cone for three step lengths
         z, y, value = state
         step = _newton_step(g, z, y, unit, ratio, curved[rows])
         for size in (1.0, 0.3, 0.1):
             moved = _back_to_cone(z + size * step, unit, ratio)
             state = _lower(state, _at_best_norm(g, f, moved))
 
-        # 3. drop rows that hardly gain, once both kinds of step have been tried
+        # 3. drop rows that hardly gain after both kinds of step
         Z[rows] = state.Z
         lowest[rows] = state.value
         enough = GAIN * np.abs(before)
@@ -194,7 +194,7 @@ def _metric(G: Array, F: Array) -> Array:
 
 def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
     """Rescale the rows of Z to the norms of least value, and compute gradients and values."""
-    Y = (Z[:, None] @ G)[:, 0]  # row by row, so that no result depends on other rows
+    Y = (Z[:, None] @ G)[:, 0]  # process row by row, so that no result depends on other rows
     met = (Z * F).sum(axis=1)
     size = (Z * Y).sum(axis=1)
     divisor = np.where(size > 0, size, np.maximum(met, TINY))
@@ -232,7 +232,7 @@ def _newton_step(
     largest = np.abs(normal).max(axis=1, keepdims=True)
     size = (normal * normal).sum(axis=1)
 
-    # form the Hessian of the Lagrangian, with the constraint as a border
+    # form the Hessian of the Lagrangian, bordered by the constraint
     along = (normal * Y * unit).sum(axis=1)
     multiplier = -along / np.where(size > 0, size, 1.0)
     of_constraint = 1 - ratio**2 * np.eye(k)

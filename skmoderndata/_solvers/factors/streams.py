@@ -28,8 +28,8 @@ from skmoderndata._solvers.factors.factorization import revive
 # rows per component that keep their weight in the sums after later batches.
 ROWS_PER_COMPONENT = 8
 
-# Size of the exponent of the fading: sums are multiplied by this power of the fraction of rows
-# that came earlier.
+# Exponent of the fading: sums are multiplied by this power of the fraction of rows that came
+# earlier.
 FADING = 10.0
 
 # Number of alternations between the codes of a batch and the components.
@@ -38,7 +38,7 @@ ROUNDS = 3
 # Maximum number of rounds of descent on the components, of ten sweeps each.
 SWEEP_ROUNDS = 200
 
-# Maximum energy of an idle component, as a fraction of the mean energy.
+# Maximum energy of a component that counts as idle, as a fraction of the mean energy.
 IDLE = 1e-6
 
 
@@ -130,7 +130,7 @@ def _balanced(
 
     The penalty of the codes grows with the number of rows; the penalty of the components does not.
     """
-    # the penalty of a factor is linear or quadratic in its scale
+    # the penalty of a factor is a linear or quadratic function of its scale
     degree = 1 if codes_side.l1 else 2
     other_degree = 1 if components_side.l1 else 2
     sums = stream.of_all()

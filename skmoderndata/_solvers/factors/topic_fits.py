@@ -24,7 +24,7 @@ from skmoderndata._solvers.factors.latent_semantics import (
     normalised,
 )
 
-# Number of passes without gain on held-out counts before posteriors are flattened.
+# Number of passes without gain on held-out counts after which posteriors are flattened.
 PASSES_WITHOUT_GAIN = 25
 
 
@@ -66,7 +66,7 @@ class TopicRows(NamedTuple):
     read: Callable[[Block], tuple[Counts, Array | None]]
     shape: tuple[int, int]  # number of documents, number of words
     total: float  # number of tokens
-    celled: bool  # True if counts have weights
+    celled: bool  # whether counts have weights
     decision: Decision = Decision()
 
     @classmethod
@@ -168,7 +168,7 @@ def _expectations(
 ) -> tuple[Mixtures, tuple[Array, float]]:
     """Compute expected tokens in documents and words; the former give the plain step."""
     counts, _ = data
-    # start from equal mixtures, which favour no topic in any document
+    # start from equal mixtures, which do not favour a topic in any document
     if mixtures is None:
         k = U.shape[1]
         mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))
@@ -210,7 +210,7 @@ def fit_topics(
     """
     total = rows.total or 1.0
     best = -np.inf
-    safe = U  # last step without extrapolation
+    safe = U  # last step, without extrapolation
     best_U = U
     step = 1.0
     step_limit = 8.0
@@ -245,7 +245,7 @@ def fit_topics(
         if fresh:
             fresh = False
             U = safe
-            # keep iterating: the gain becomes visible only in the next step
+            # continue, because the gain shows only in the next step
             it.residual = max(it.residual, 2 * tol)
             continue
 
@@ -293,7 +293,7 @@ def fit_tempered(
     total = held_out.total
 
     for _ in it:
-        # run a tempered pass, and judge it on the held-out counts
+        # run a tempered pass, and evaluate it on the held-out counts
         N, M, _ = expected(counts, C, U, beta)
         C = normalised(N, 1)
         U = normalised(M + smoothing, 0)
@@ -309,7 +309,8 @@ def fit_tempered(
             helped = True
             continue
 
-        # cool down after several passes without gain, unless the last cooling did not help
+        # lower the temperature after several passes without gain, unless this did not help last
+        # time
         waited += 1
         if waited < PASSES_WITHOUT_GAIN:
             continue

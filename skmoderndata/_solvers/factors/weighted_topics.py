@@ -69,7 +69,7 @@ def fit_weighted_topics(
             scale = U.sum(axis=0)
             U = normalised(U, 0)
 
-        # 3. check the stopping rule; `value` is the objective before the pass
+        # 3. check the stopping rule; `value` is the objective before this pass
         it.residual = (value - last) / total
         last = value
         history.append(value)
@@ -174,7 +174,8 @@ def _smoothed(in_words: Array, exposures: Array) -> Array:
     least = exposures.min(axis=0)
     above = exposures - least
     low = np.zeros(len(least))
-    high = in_words.sum(axis=0)  # upper end: the probabilities sum to at most 1
+    # upper end of the interval: there the probabilities sum to at most 1
+    high = in_words.sum(axis=0)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         too_low = (in_words / (above + middle)).sum(axis=0) > 1

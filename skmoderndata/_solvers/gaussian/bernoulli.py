@@ -54,8 +54,9 @@ class Bound(NamedTuple):
     gap: float  # certificate: no Gaussian improves the bound by more than this
     m: Array  # mean
     R: Array  # Cholesky factor of S^-1
-    slope: Array  # (n,), d/d mean of the expected log likelihood of each sample
-    curvature: Array  # (n,), -2 d/d variance of the expected log likelihood
+    # (n,), derivative of the expected log likelihood of each sample with respect to its mean
+    slope: Array
+    curvature: Array  # (n,), -2 times the derivative with respect to its variance
     sites: Sites
     n_iter: int
     converged: bool
@@ -151,7 +152,7 @@ class KernelSlopes(NamedTuple):
     """Derivatives of the bound with respect to the kernel values."""
 
     K_uf: Array
-    prior: Array  # with respect to k(x, x)
+    prior: Array  # gradient with respect to k(x, x)
     K_uu: Array
 
 

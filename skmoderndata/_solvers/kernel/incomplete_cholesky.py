@@ -281,7 +281,7 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
         rows = slice(start, min(start + step, n))
         block = write(new, rows, np.empty((t, rows.stop - start)))
         block -= at_pivots @ R[:, rows]
-        #solve x L' = block' by passing the row-major block to BLAS as its column-major transpose
+        # solve x L' = block' by passing the row-major block to BLAS as its column-major transpose
         right: Any = {"side": 1, "lower": 1, "trans_a": 1, "overwrite_b": 1}
         added[:, rows] = linalg.blas.dtrsm(1.0, L, block.T, **right).T
 

@@ -235,7 +235,7 @@ def fit_doubtful(
             better = doubtful[gains]
             low_rank[better] = fitted[gains]
 
-    #mark the refitted columns (the last pass works on the transposed table, so they are its rows)
+    # mark the refitted columns (the last pass works on the transposed table, so they are its rows)
     is_robust = np.zeros(X.shape[1], bool)
     is_robust[better] = True
     return L, is_robust

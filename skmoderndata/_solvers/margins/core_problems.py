@@ -224,8 +224,8 @@ class SignedRows(_SignedUnits):
         self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # term added to the diagonal
         self.n_indices = self.n_units
         self.largest_diagonal = 1.0 + float(self.own.max())
-        #let problems with other labels share the kernel matrix (without the signs of the labels)
-        #and a cache of all its rows
+        # let problems with other labels share the kernel matrix (without the signs of the labels)
+        # and a cache of all its rows
         self._whole: list[Array] = []
         self._stored: list[Any] = []
         self._lock = threading.Lock()

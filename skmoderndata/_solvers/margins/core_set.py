@@ -39,7 +39,7 @@ LAST_BLOCK = 200_000
 FEWEST_ADDED = 16
 # Maximum number of points that join the core set at a time.
 MOST_ADDED = 512
-#Number of consecutive random samples without a violator after which all points are scored.
+# Number of consecutive random samples without a violator after which all points are scored.
 QUIET_SAMPLES = 20
 # Maximum fraction of violators that the published rule tolerates, because random samples may miss
 # so few.

@@ -576,7 +576,7 @@ class ArcSine(BaseKernel):
         return self.scale * np.arcsin(a / (1 + a))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        #k_ij = scale arcsin(c_ij / sqrt((1 + a_i)(1 + a_j)))
+        # k_ij = scale arcsin(c_ij / sqrt((1 + a_i)(1 + a_j)))
         c, a, _ = self._forms(X, None)
         root = np.sqrt(np.multiply.outer(1 + a, 1 + a))
         sine = c / root
