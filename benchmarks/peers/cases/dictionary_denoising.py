@@ -216,13 +216,14 @@ CASE = Case(
     ),
     remarks=(
         "All contenders run in one thread. All except BM3D and scikit-learn code every patch "
-        "up to the published bound `64 (1.15 * 20)^2` and give the noisy pixels the weight "
-        "30 / 20 in the final average. The K-SVD and cosine contenders then filter groups of "
-        "similar patches together; the other contenders stop there. The plain K-SVD is a direct "
-        "numpy implementation of the published algorithm with scikit-learn's pursuit: it uses "
-        "all patches, makes ten passes, and computes a singular value decomposition for each atom. The scikit-learn "
-        "contender follows the recipe of its gallery: two atoms per patch, learned with an l1 "
-        "penalty. BM3D filters groups of similar patches together without learning."
+        "up to the published bound `64 (1.15 * 20)^2` and give the noisy pixels the weight 30 "
+        "/ 20 in the final average. The K-SVD and cosine contenders then filter groups of "
+        "similar patches together; the other contenders stop there. The plain K-SVD is a "
+        "direct numpy implementation of the published algorithm with scikit-learn's pursuit: "
+        "it uses all patches, makes ten passes, and computes a singular value decomposition "
+        "for each atom. The scikit-learn contender follows the recipe of its gallery: two "
+        "atoms per patch, learned with an l1 penalty. BM3D filters groups of similar patches "
+        "together without learning."
     ),
     ours="K-SVD",
     sizes=SIZES,

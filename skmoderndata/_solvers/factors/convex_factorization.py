@@ -110,7 +110,7 @@ def convex_factorize(
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     norms_sq = np.asarray(squares, dtype=np.float64).ravel()
     empty = norms_sq <= 0
-    if empty.any() and not empty.all():  # weights of rows that are all zero have no effect
+    if empty.any() and not empty.all():  # the weights of all-zero rows have no effect
         B = np.where(empty[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
@@ -118,7 +118,7 @@ def convex_factorize(
     best = np.inf
     best_W = W
     best_B = B
-    # keep the weights of the last pass, without extrapolation
+    # keep the weights of the last pass, before extrapolation
     last_B = B
     extrapolation = Extrapolation()
     residual = np.inf
@@ -144,7 +144,7 @@ def convex_factorize(
         best = min(best, objective)
         history.append(best)
 
-        # 3. rescale the columns of B so that they sum to 1
+        # 3. rescale the columns of B to sum 1
         total = B.sum(axis=0)
         total[total == 0] = 1.0
         B = B / total
@@ -235,7 +235,7 @@ def _sweep_rows(
             for c in range(k):
                 g[c] += x * M[f, c]
 
-        # update M after the change
+        # update M after a change
         if _step(B[i], g, diagonal[i], S, delta):
             for c in range(k):
                 change[c] = 0.0

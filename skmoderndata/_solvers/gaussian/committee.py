@@ -29,7 +29,7 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
     if combine == "rbcm":  # difference in entropy, Deisenroth and Ng (2015), equation 20
         return 0.5 * (np.log(prior) - np.log(variances))
 
-    # use equation 12 of Liu and others (2018)
+    # use equation 12 of Liu et al. (2018)
     logs = np.log(variances)
     beta: Array = 0.5 * (logs[0] - logs)
     beta[1:2] = 1.0
@@ -68,7 +68,7 @@ def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]
     if len(centres) == 1:
         return [np.arange(len(X))]
 
-    # sort the rows by preference, the strongest first
+    # sort the rows by the strength of their preference, strongest first
     sorted_d = np.take_along_axis(d, order[:, :2], axis=1)
     preference = sorted_d[:, 0] - sorted_d[:, 1]
     rows = np.argsort(preference, kind="stable")

@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.tolerances import CANCELS
 Array = Any
 
 
-# Maximum squared distance from the centre, in length scales, that keeps rounding errors below
+# Maximum squared distance from the centre, in length scales, at which rounding errors stay below
 # 1e-10.
 FAR_SQ = 1e5
 
@@ -66,7 +66,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    # distances that may be rounding errors become zero
+    # set distances to zero that may be rounding errors
     r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))
 
     # use differences for pairs that are far from the centre and near each other
@@ -123,7 +123,8 @@ def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
     # differentiate Matern functions of the distance
     xp = namespace(r2)
     r = xp.sqrt(r2)
-    if kernel.shape == "matern12":  # infinite at r = 0, but multiplied by zero there
+    # the factor is infinite at r = 0, but is multiplied by zero there
+    if kernel.shape == "matern12":
         safe = xp.where(r > 0, r, xp.ones_like(r))
         return -0.5 * K / safe
     if kernel.shape == "matern32":
@@ -139,7 +140,8 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     With ``H = G * dk/d(r^2)`` all sums over pairs are products of H with A, B and their squares.
     """
     xp = namespace(A)
-    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)  # "rbf" needs only K
+    # for "rbf", K is all that is needed
+    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)
     H = G * slope(kernel, K, r2)
 
     # use the same centre as for the distances

@@ -93,7 +93,8 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> 
     precision = float(xp.sum(u))
     log_d = float(xp.sum(w * xp.log(d)))
 
-    weighted = A * root[None, :]  # BLAS halves the work of a product with its own transpose
+    # BLAS needs half the work for the product of a matrix with its own transpose
+    weighted = A * root[None, :]
     P = weighted @ weighted.T
     q = weighted @ root
     b = weighted @ (root[:, None] * Y)
@@ -132,7 +133,7 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
     mean = total.moments[0, :] / total.n
     variance = total.moments[1, :] / total.n - mean * mean
 
-    # check that the variation, compared with the size of the targets, is not just rounding error
+    # check that the variation, compared with the size of the targets, is more than rounding error
     positive = xp.where(variance > 0, variance, 0 * variance)
     size = xp.abs(total.shift + mean) + xp.sqrt(positive)
     varies = variance > (100 * EPS * size) ** 2
@@ -151,7 +152,7 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     y = total.y - precision * e
     yy = total.yy - 2 * e * total.y + precision * e * e
 
-    # convert to units of std, and divide by the noise
+    # convert to units of the standard deviation, and divide by the noise
     b = b / std / s
     y = y / std / s
     yy = yy / (std * std) / s
@@ -169,7 +170,7 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
     """
     xp = namespace(K)
     trace = float(xp.linalg.trace(K))
-    diagonal = trace / K.shape[0] or 1.0  # a kernel may be 0 everywhere
+    diagonal = trace / K.shape[0] or 1.0  # the kernel may be 0 everywhere
     eye = identity(K)
 
     while jitter <= LARGEST_JITTER:
@@ -177,7 +178,8 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
             L = xp.linalg.cholesky(K + (jitter * diagonal) * eye)
             if bool(xp.all(xp.isfinite(L))):
                 return L, jitter
-        except (np.linalg.LinAlgError, RuntimeError):  # torch raises RuntimeError
+        # torch raises RuntimeError instead of LinAlgError
+        except (np.linalg.LinAlgError, RuntimeError):
             pass
         jitter = max(10 * jitter, ACCUMULATED_ROUNDING)
 
@@ -245,9 +247,12 @@ def upper_bound(total: Sums, fac: Factors, s: float) -> float:
 class Slopes(NamedTuple):
     """Parts of the gradient of the objective that need the sums of all blocks."""
 
-    K_uu: Array  # d objective / d K_uu, without the terms that fitc adds for each block
+    # derivative of the objective with respect to K_uu, without the terms that fitc adds for each
+    # block
+    K_uu: Array
     B_inverse: Array
-    log_s: float  # d objective / d log s; 0 for fitc, which adds it for each block
+    # derivative of the objective with respect to log s; 0 for fitc, which adds it for each block
+    log_s: float
 
 
 def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes:
@@ -287,7 +292,7 @@ class BlockSlopes(NamedTuple):
     """Derivatives of the objective with respect to the kernel values of one block."""
 
     K_uf: Array
-    prior: Array  # with respect to k(x, x)
+    prior: Array  # derivative with respect to k(x, x)
     K_uu: Array | float
     log_s: float
 
@@ -346,7 +351,7 @@ def identity(K: Array) -> Array:
 def solve_lower(L: Array, B: Array) -> Array:
     """Compute ``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
-        # solve from the right for the transpose: it has Fortran layout, so a wide B is not copied
+        # solve for the transpose, from the right: it has Fortran layout, so a wide B is not copied
         return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
     return namespace(L).linalg.solve(L, B)
 
@@ -363,7 +368,8 @@ def greedy_points(diagonal, row, m):
 
     `row(i)` gives ``k(x_i, x)`` for all samples. Burt, Rasmussen and van der Wilk (2020), 4.2.
     """
-    residual = np.array(diagonal, dtype=np.float64)  # variance given the selected samples
+    # variance of each sample given the selected samples
+    residual = np.array(diagonal, dtype=np.float64)
     first = residual.max()
     selected: list[int] = []
     F = np.empty((m, len(residual)))

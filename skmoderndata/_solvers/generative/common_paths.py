@@ -36,7 +36,7 @@ def common_path_logarithms(
     logarithm = np.zeros(shape)
     waiting: dict[int, Array] = {}
 
-    # go from the leaves to the root: multiply the emissions of x and z by the messages of the
+    # go from the leaves to the root: multiply the emissions of x and z by the messages from the
     # children
     for v in range(len(parents) - 1, -1, -1):
         beta = by_symbol[codes[..., v]] * by_symbol[codes_y[..., v]]

@@ -42,7 +42,7 @@ def _product(v, M, columns, out):
     both passes take a third of the time of sums of rows. For more states, sums of rows handle
     several entries at once; they are as fast with 20 states and take a third of the time with 50.
     """
-    # use dot products with columns for few states, and sums of rows for more states
+    # use dot products with columns if there are few states, and sums of rows if there are more
     if len(v) <= 12:
         for k in range(len(v)):
             total = 0.0
@@ -185,7 +185,8 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
 
 def _log_products(c: Array, seen: Observations) -> Array:
     """Add up the logarithms of the scales of steps and table rows over each sequence."""
-    with np.errstate(divide="ignore"):  # a scale of 0 gives the documented -inf
+    # a scale of 0 leads to the documented log-likelihood of -inf
+    with np.errstate(divide="ignore"):
         logs = np.log(c) + seen.log_scale[seen.rows]
     return sums_by_sequence(logs[:, None], seen.offsets)[:, 0]
 

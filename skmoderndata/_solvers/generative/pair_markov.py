@@ -12,7 +12,8 @@ from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# Unit of the exponents of cells: a cell holds its values divided by a power of this number.
+# Number that serves as the unit of exponents: a cell holds its values divided by a power of this
+# number.
 SCALE_DOWN = 2.0**-256
 
 # Exponent of cells with probability 0, lower than any other exponent.
@@ -90,7 +91,7 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if j > 0:
                 cell[2] = _reached(now[j - 1], columns[2], insert[t[j - 1]], e - e_now[j - 1])
 
-            # move a power of two from small cells to their exponent
+            # if a cell is small, move a power of two from its values to its exponent
             largest = max(cell[0], cell[1], cell[2])
             if largest == 0.0:
                 e = IMPOSSIBLE
@@ -165,7 +166,8 @@ def pair_logarithms(
         longest = int(np.diff(Y[1]).max()) + 1
         rows = np.zeros((2, longest, 3))
         exponents = np.zeros((2, longest), dtype=np.int64)
-        position = np.zeros(2, dtype=np.int64)  # pair, and row of its table, to resume at
+        # pair, and row of its table, at which to resume
+        position = np.zeros(2, dtype=np.int64)
         in_pieces(
             _pairs,
             X,

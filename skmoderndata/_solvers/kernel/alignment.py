@@ -62,10 +62,10 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
         above = values > ACCUMULATED_ROUNDING * values[-1]
         s = np.sqrt(values[above])
         V = V[:, above]
-        root = s[:, None] * V.T  # M = root' root
+        root = s[:, None] * V.T  # here M = root' root
         v = nnls(root, (V / s).T @ a)[0]
 
-        # measure optimality by complementarity and by the signs of the gradient
+        # measure the violation of optimality by complementarity and by the signs of the gradient
         gradient = M @ v - a
         complementarity = np.abs(v * gradient).max()
         violation = max(complementarity, -gradient.min())

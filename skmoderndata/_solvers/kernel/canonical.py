@@ -40,12 +40,12 @@ from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INDEFINITE, TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of products with each kernel matrix that take about as long as eigendecompositions.
+# Number of products with each kernel matrix that take about as long as the eigendecompositions.
 PRODUCTS = 400
 RULES = ("shrinkage", "ridge", "bach-jordan")
-# Tolerance of Lanczos iterations that replace eigendecompositions.
+# Tolerance of the Lanczos iterations that replace eigendecompositions.
 PAIRS_TOL = 1e-10
-# Candidates for ``alpha="auto"``.
+# Values of ``alpha`` that ``alpha="auto"`` compares.
 ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]
 
 
@@ -53,7 +53,7 @@ class Samples(NamedTuple):
     """Samples of the views: rows that are present, and weights."""
 
     n: int  # number of samples
-    rows: list[Array]  # numbers of the rows that are present, for each view
+    rows: list[Array]  # numbers of the rows that are present in each view
     weights: Array | None  # weights of the samples, (n,); None if all are 1
     n_confounders: int = 0  # number of independent variables that were removed from the views
 
@@ -75,7 +75,8 @@ class Whitened(NamedTuple):
 
     basis: Any  # (n, r), eigenvectors of a kernel or centred features (or `CentredRows`)
     whiten: Any  # (r, q), sparse if diagonal
-    coef: Any  # like `whiten`; coef @ c are weights, basis @ coef @ c dual coefficients
+    # like `whiten`; coef @ c are the weights, and basis @ coef @ c the dual coefficients
+    coef: Any
     rank: int  # number of directions; -1 if the kernel is indefinite
     omega: Any = None  # (q,), eigenvalues of the columns of `whiten`
 
@@ -83,12 +84,13 @@ class Whitened(NamedTuple):
 class Pairs(NamedTuple):
     """Directions of two or more views; column j belongs to the j-th set of scores."""
 
-    directions: list[Array]  # `c`, or dual coefficients, (q_v, k) for each view
+    directions: list[Array]  # `c`, or the dual coefficients, (q_v, k) for each view
     values: Array  # (k,), descending
     residual: float  # largest violation of stationarity, relative to the largest value
     n_iter: int  # number of passes
-    gap: float  # bound on the relative distance to the optimum, for the sum of correlations
-    consensus: Array | None = None  # (n, k), mean square 1 over all views that are present
+    gap: float  # bound on the relative distance of the sum of correlations from its optimum
+    # (n, k), with mean square 1 over the views that are present
+    consensus: Array | None = None
 
 
 class Penalty(NamedTuple):
@@ -96,7 +98,7 @@ class Penalty(NamedTuple):
 
     keep: float  # factor by which the variance is multiplied
     t: float  # factor of the squared norm
-    square: bool  # whether the rule is "bach-jordan"
+    square: bool  # whether the "bach-jordan" rule applies
 
 
 def penalty(alpha: float, rule: str, scale: float = 1.0) -> Penalty:
@@ -282,7 +284,7 @@ def canonical_pairs(
     orthonormal in the weights of the samples and the number of views present. For two views, the
     first two criteria are a singular value decomposition.
     """
-    # use closed forms: an eigenproblem for "gcca", a singular value decomposition for two views
+    # use closed forms: an eigenproblem for "gcca", or a singular value decomposition for two views
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
@@ -297,7 +299,7 @@ def canonical_pairs(
         C[block, other_block] = cross(view, other_view)
     C += C.T
 
-    # rescale, because covariances may be so huge that their squares overflow
+    # rescale, because covariances may be so large that their squares overflow
     largest = float(np.abs(C).max(initial=0.0)) or 1.0
     C /= largest
     result = _stacked(C, rows, k)
@@ -355,7 +357,7 @@ def kernel_pairs(
     roots = []
     operators = []
 
-    # compute R = K^-1 (regularised covariance) by a Cholesky factor of each kernel
+    # compute R = K^-1 (regularised covariance) from a Cholesky factor of each kernel
     for K, pen in zip((Ka, Kb), pens, strict=True):
         M = pen.keep / total * K
         M[np.diag_indices(n)] += pen.t
@@ -567,9 +569,10 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     off = np.abs(Y @ scores - Z * values).max(initial=0.0)
     residual = float(off / max(values[0], TINY))
 
-    # express values as mean correlations, which is exact without regularisation and missing views
+    # express the values as mean correlations; without regularisation and missing views this is
+    # exact
     correlations = (n_views * values - 1) / (n_views - 1)
-    # the rows of B, and therefore of Z, contain the roots of the weights
+    # the rows of B, and therefore those of Z, contain the square roots of the weights
     if weights is not None:
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights

@@ -23,12 +23,12 @@ from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.kernel.canonical import Whitened
 
-# Largest number of directions for which full decompositions are used; for 80 directions they take
+# Maximum number of directions for which full decompositions are used; for 80 directions they take
 # five times as long as power iterations.
 DENSE_UP_TO = 40
 # Number of power iterations for the leading singular vectors of the data outside a fold.
 POWER_STEPS = 30
-# Minimum squared gain of a direction that is kept, relative to the largest squared gain.
+# Minimum squared gain of a direction that is kept, as a fraction of the largest squared gain.
 GAIN_RELATIVE = 1e-3
 
 
@@ -63,7 +63,7 @@ def orthogonal_rows(X: Array, Z: Array) -> Array:
     2001]. Products of two views are those of their residuals, and the rows are uncorrelated if the
     rows of X are. Q is not formed: Householder reflections are applied.
     """
-    # 1. find an orthonormal basis of the confounders, whatever their units
+    # 1. find an orthonormal basis of the confounders, which does not depend on their units
     n = len(Z)
     centred = Z - Z.mean(axis=0)
     units = np.abs(centred).max(axis=0)
@@ -79,7 +79,8 @@ def orthogonal_rows(X: Array, Z: Array) -> Array:
     rotated, _, _ = linalg.lapack.dormqr("L", "T", reflectors, tau, centred, work)
     rows = rotated[basis.shape[1] :]
 
-    # 3. leave out columns that the confounders explain but for rounding, and divide by n later
+    # 3. leave out columns that the confounders explain up to rounding errors, and divide by n
+    # later
     explained = np.abs(rows).max(axis=0) <= 1000 * EPS * np.abs(X).max(axis=0)
     return np.where(explained, 0.0, rows) * np.sqrt(len(rows) / n)
 

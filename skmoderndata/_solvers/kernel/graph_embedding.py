@@ -127,7 +127,7 @@ def neighbour_graph(
     rows_of = []
     columns_of = []
 
-    # find the neighbours among the samples with allowed classes
+    # find the neighbours among the samples of the allowed classes
     for rows, D in distances:
         samples = np.arange(rows.start, rows.stop)
         D[np.arange(len(D)), samples] = np.inf
@@ -160,7 +160,7 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
         partitioned = np.partition(K, n - k, axis=1)
         return slack * partitioned[:, n - k]
 
-    # sort the columns, which makes copies adjacent
+    # sort the columns, so that equal columns are adjacent
     order = np.argsort(-K, axis=1, kind="stable")
     counts = np.cumsum(weights[order], axis=1)
     before = np.sum(counts < k, axis=1)

@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of pivots found between two updates of all rows.
 BLOCK_PIVOTS = 64
-# Number of samples used to estimate the trace of a centred kernel.
+# Number of samples used to estimate the trace of a centred kernel matrix.
 SAMPLES_OF_TRACE = 256
 # Number of candidates for each pivot of a block.
 CANDIDATES = 3
@@ -101,7 +101,7 @@ def incomplete_cholesky(
 
     if fast is None:
         return _factor(write, map, *problem)
-    # start no threads for a single block of rows
+    # do not start threads for a single block of rows
     one_block = len(diagonal) <= _rows_of_block(block)
     threads = 1 if one_block else _blas_threads()
     with one_blas_thread():
@@ -161,7 +161,7 @@ def _factor(
     R = np.empty((rank, n))  # the factor is stored transposed, for contiguous products
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
-    # residuals below this are rounding errors
+    # residuals below this value are rounding errors
     largest = max(diagonal.max(initial=0.0), 0.0)
     floor = 4 * n**0.5 * EPS * largest
 
@@ -170,7 +170,7 @@ def _factor(
     trace = remaining = float(diagonal.sum())
 
     while m < rank and remaining > tol * trace and d.max() > floor:
-        # 1. find pivots among several candidates, whose residuals are kept up to date
+        # 1. find pivots among several candidates; their residuals are updated after each pivot
         goal = min(block, rank - m)
         residuals = np.where(d > floor, d, 0.0)[order]
         drawn, bounds = _candidates(residuals, goal, floor, rng)
@@ -184,10 +184,11 @@ def _factor(
         new = candidates[numbers]
         count += len(candidates) ** 2 + n * len(new)
 
-        # 2. compute all rows of the factor for these pivots, with zeros where theory has zeros
+        # 2. compute all rows of the factor for these pivots; entries that are zero in theory are
+        # set to zero
         added = R[m : m + len(new)]
         _extend(write, share, R[:m], added, new, L)
-        added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly
+        added[:, pivots[:m]] = 0.0  # the rows of pivots are known exactly
         added[:, new] = L.T
 
         # 3. drop the pivots of the last block that exceed the tolerance
@@ -227,7 +228,7 @@ def _candidates(
         needed = rng.random_sample(size) * d[drawn]
         return drawn, np.maximum(needed, floor)
 
-    order = np.argsort(-d, kind="stable")  # ties go to the first sample
+    order = np.argsort(-d, kind="stable")  # on ties, the first sample wins
     largest_outside = d[order[size]] if size < len(d) else 0.0
     needed = max(floor, largest_outside)
     bounds = np.full(min(size, len(d)), needed)
@@ -247,7 +248,7 @@ def _pivots(
     accepted: list[int] = []
     C = np.zeros((goal, len(S)))  # transposed factor
 
-    # try the next drawn candidate, or the candidate of largest residual
+    # try the next drawn candidate, or the candidate with the largest residual
     for j, bound in enumerate(bounds):
         i = j if drawn else int(np.argmax(d))
         t = len(accepted)
@@ -267,7 +268,7 @@ def _pivots(
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     """Return rows of the factor for new samples, `gram(X, pivots) inv(L)'`; L is at the pivots."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
-    columns = np.ascontiguousarray(C).T  # avoids copying a matrix in C order
+    columns = np.ascontiguousarray(C).T  # this avoids copying a matrix in C order
     return linalg.blas.dtrsm(1.0, L, columns, lower=1).T
 
 

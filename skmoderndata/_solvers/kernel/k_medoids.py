@@ -106,7 +106,7 @@ def _nearest_two(D: Array, medoids: Array) -> _Nearest:
     first = rows.argmin(axis=1)
     d_first = rows[samples, first]
     if len(medoids) == 1:
-        # there is no second medoid: assume one so distant that every candidate is nearer
+        # there is no second medoid: assume one that is more distant than any candidate
         return _Nearest(first, first - 1, d_first, np.full(len(rows), 2.0 * D.max() + 1.0))
     rows = rows.copy()
     rows[samples, first] = np.inf
@@ -176,7 +176,8 @@ def _changes(d, w, first, d_first, d_second, removal, change):
     for j in range(len(removal)):
         change[j] = 0.0
 
-    # add up in the order of `_removal_losses`, so that a copy of a medoid changes nothing at all
+    # add in the same order as `_removal_losses`, so that replacing a medoid by its copy changes
+    # nothing
     gain = 0.0
     for i in range(len(w)):
         if d[i] < d_second[i]:

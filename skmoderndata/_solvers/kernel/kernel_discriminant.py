@@ -19,7 +19,7 @@ class Classes(NamedTuple):
 
     codes: Array  # class numbers, (n,)
     weights: Array  # positive weights, (n,)
-    scales: Array  # weight of the scatter of each class in the sum, (C,)
+    scales: Array  # weight of the scatter of each class in the total scatter, (C,)
     mass: Array  # sum of the weights of each class, (C,)
 
 
@@ -27,7 +27,7 @@ class Directions(NamedTuple):
     """Solution of `max between / (within + ridge |W|^2)`."""
 
     coef: Array  # dual coefficients (n, q), or coordinates (r, q)
-    values: Array  # ratios reached, (q,), descending
+    values: Array  # ratios that the directions reach, (q,), descending
     ridge: float  # ridge in absolute units
     scores: Array  # values of the directions at the samples, (n, q)
 
@@ -104,7 +104,7 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     largest = float(A.diagonal().max(initial=0.0))
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
-        # a pivot that is a rounding error may be positive by chance
+        # a pivot that is only a rounding error may happen to be positive
         roots = factor[0].diagonal()
         smallest = float(roots.min(initial=np.inf))
         definite = smallest**2 > EPS * largest

@@ -78,7 +78,7 @@ def kernel_pls(
         Kb = Kb / norm
         t = Kb
         earlier = T[:, :j]
-        for _ in range(2):  # the second time reduces rounding errors
+        for _ in range(2):  # orthogonalising twice reduces rounding errors
             t = t - earlier @ (earlier.T @ t)
         size = float(linalg.norm(t))
         if not size > ACCUMULATED_ROUNDING * linalg.norm(Kb):

@@ -8,10 +8,10 @@ from skmoderndata._solvers.common.quantities import N_FOLDS
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, RESULT_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Number of held-out samples that suffices: the error of an outlier rate of 10 % is then 1.3
+# Number of held-out samples that is large enough: the error of an outlier rate of 10 % is then 1.3
 # percentage points.
 HELD_OUT_SAMPLES = 500
-# Number of rows, approximately, in the largest fold held out of a table that is read in passes.
+# Approximate number of rows in the largest fold that is held out of a table read in passes.
 LARGEST_FOLD = 25_000
 
 
@@ -49,7 +49,8 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     """
     n, m = values.shape
 
-    # multiply by a generic vector: products are equal for copies, and differ for distinct rows
+    # multiply by a generic vector: the products are equal for copies, and different for distinct
+    # rows
     vector = np.random.RandomState(0).random_sample(m)
     generic = values @ vector
     order = np.argsort(generic, kind="stable")
@@ -59,7 +60,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     copies = np.empty(n, dtype=np.intp)
     copies[order] = np.cumsum(np.r_[False, differs])
 
-    # deal the distinct samples to the folds in the order of the key
+    # deal the distinct samples to the folds in the order of these products
     _, first = np.unique(copies, return_index=True)
     turn = np.empty(len(first), dtype=np.intp)
     by_key = np.argsort(key[first], kind="stable")

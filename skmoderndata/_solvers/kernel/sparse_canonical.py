@@ -28,7 +28,7 @@ ROUGH_TOL = 1e-4
 ROUGH_ITERATIONS = 30
 # Number of passes in each round, and number of starts that survive it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))
-# Smallest cosine between two starts that count as equal.
+# Smallest cosine at which two starts count as equal.
 SAME_WEIGHTS = 1 - 1e-3
 # Maximum number of starts that are singular vectors.
 N_SINGULAR = 10
@@ -97,7 +97,7 @@ class CrossProduct:
         BT = inner(self.B, self.T)
         BS = inner(self.B, self.S)
 
-        # add up the four terms of A' (I - T T') (I - S S') B
+        # add the four terms of A' (I - T T') (I - S S') B
         K = inner(self.A, self.B)
         K = K - AT @ BT.T
         K = K - AS @ BS.T
@@ -188,7 +188,7 @@ def _best_rows(G: Array, bounds: Array, out: Array) -> None:
             absolute += size[j]
             squares += size[j] * size[j]
 
-        # delta = 0 if the bound is inactive
+        # delta = 0 if the bound is not active
         length = np.sqrt(squares)
         if absolute <= bounds[i] * length:
             for j in range(p):
@@ -225,7 +225,7 @@ def alternate(
 
     iterations = Iterations(max_iter, tol, progress)
     for _ in iterations:
-        # 1. update u for given v; the gain measures how far v and the last u are from stationarity
+        # 1. update u for given v; the gain shows how far v and the last u are from stationarity
         gradient = K.times(V[active], active)
         bound = np.full(active.size, bounds[0])
         rows = best_weights(gradient, bound)
@@ -283,7 +283,7 @@ def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) 
         U = _orthonormal_rows(K.times(V, index))
         V = _orthonormal_rows(K.transposed_times(U, index))
 
-    # Rayleigh-Ritz: compute singular vectors within the subspace, leading ones first
+    # Rayleigh-Ritz: compute the singular vectors within the subspace, the leading ones first
     rotation = linalg.svd(K.times(V, index), full_matrices=False)[0]
     return np.asarray(rotation.T @ V)
 
@@ -356,7 +356,7 @@ def sparse_pairs(
 
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
     """Select the starts with the largest values, leaving out starts that equal a better one."""
-    # begin with the best start, and skip starts that are close to a selected one
+    # begin with the best start, and skip starts that are close to one already selected
     selected: list[int] = []
     norms = np.asarray(linalg.norm(ascent.V, axis=1))
     norms[norms == 0] = 1.0
@@ -416,7 +416,8 @@ def bounds_by_permutation(
     K = CrossProduct(A, B, total, orders=orders)
     grid = bound_grid(K.shape)
 
-    # go from no bound to a single column; each start is the result for the previous bounds
+    # start without bounds and tighten them to a single column; each solution is the start for the
+    # next bounds
     V = leading_directions(K)
     values = np.zeros((N_BOUNDS, n_permutations + 1))
     for g in reversed(range(N_BOUNDS)):

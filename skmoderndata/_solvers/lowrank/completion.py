@@ -34,13 +34,13 @@ from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 # Number of passes between two computations of the duality gap.
 CHECK_EVERY = 10
 
-# Number of passes after which ADMM stops if the cap on the rank binds.
+# Number of passes after which ADMM stops if the limit on the rank binds.
 CAPPED = 30
 
-# Size of the first penalty of a table with missing cells, relative to the curvature of the loss.
+# First penalty for a table with missing cells, relative to the curvature of the loss.
 FIRST_PENALTY = 0.3
 
-# Size of the factor by which the penalty changes.
+# Factor by which the penalty is raised or lowered.
 PENALTY_FACTOR = 1.5
 
 # Maximum ratio of smallest to largest eigenvalue at which a Gram matrix counts as singular.
@@ -232,7 +232,7 @@ class BalancedPenalty:
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals, if a change is due."""
         # aim at a ratio of three, which was fastest with and without noise; the intervals between
-        # changes grow, so that the method converges as it does with constant mu
+        # changes grow, so that the method converges as with a constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual
@@ -268,14 +268,14 @@ def complete(
         (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     )
     x = table.known(factors)
-    # compute the curvature of the conjugate of the loss, per cell if cells have weights
+    # compute the curvature of the conjugate of the loss, for each cell if cells have weights
     c = lam if table.weights is None else lam / table.weights
     if lam > 0:
         mu = (1.0 if table.full else FIRST_PENALTY) / float(np.median(c))
     else:
         mu = 8 / top_singular_pair(table.matrix(M))[0]
 
-    # use coarse singular values, because warm starts make up for their errors
+    # use inaccurate singular values, because warm starts compensate for their errors
     subspace = factors.Vt.T
     accuracy = 0.3
     objective = gap = np.inf
@@ -398,7 +398,7 @@ def solve_rows(
     if r == 0 or n == 0:
         return scores
 
-    # choose units in which the penalty is one
+    # choose units in which the penalty is 1
     ridge = float(penalty.max() > 0)
     if ridge:
         weight = 1 / np.sqrt(penalty)

@@ -70,7 +70,7 @@ def complete_blocks(
         d = np.maximum(solve_for_diagonal(*equations), result.s)
         return _completion(result, lam, d, refit_penalty(lam, d))
 
-    # certify the regressions, whose scores `transform` returns
+    # certify the regressions whose scores `transform` returns
     penalty = row_penalty(lam, result.s)
     sums = result.blocks.sum(_regress_block, units, result.Vt, penalty)
     scores, residuals, misfit, product = sums

@@ -37,16 +37,16 @@ from skmoderndata._solvers.lowrank.completion import (
 )
 from skmoderndata._solvers.lowrank.quantiles import SETTLED
 
-# Fraction of the known cells that are hidden to choose lam.
+# Fraction of the known cells that are hidden in order to choose lam.
 HIDDEN = 0.1
 
-# Minimum number of known cells at which some of them are hidden to choose lam.
+# Minimum number of known cells at which some of them are hidden in order to choose lam.
 ENOUGH_CELLS = 30
 
-# Fraction of lam_max that is used if there are too few known cells to hide some of them.
+# Fraction of lam_max that is used if there are too few known cells to hide any of them.
 FALLBACK = 0.1
 
-# Fraction to which lam falls in each step of the path; the path ends at 8e-4 lam_max.
+# Ratio of successive values of lam on the path, which ends at 8e-4 lam_max.
 PATH_RATIO = 0.7
 
 # Number of steps of the path.
@@ -58,13 +58,14 @@ PATH_TOL = 1e-2
 # Maximum number of passes for each intermediate problem.
 PATH_PASSES = 50
 
-# Smallest ratio of the ranks of neighbouring solutions that counts as fast growth.
+# Smallest ratio of the ranks of neighbouring solutions at which the rank counts as growing fast.
 RANK_GROWTH = 1.2
 
-# Number of hidden cells above which one increase of their error is enough to end the path.
+# Number of hidden cells above which the path ends as soon as their error increases once.
 CELLS_OF_CERTAIN_ERROR = 10_000
 
-# Largest error on hidden cells, relative to a table of zeros, that counts as a minimum.
+# Largest error on hidden cells that counts as a minimum, relative to the error of a table of
+# zeros.
 USEFUL = 0.95
 
 
@@ -109,7 +110,7 @@ class CompletionTask(NamedTuple):
         if lam == 0 and self.max_rank is None:
             table = Table(table.X, table.dense)
 
-        # use a penalty or a bound on the rank; with a bound alone, start from a small penalty and
+        # use a penalty or a limit on the rank; with a limit alone, start from a small penalty and
         # end with least squares
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
@@ -119,7 +120,8 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # with neither, return the table, or the matrix of least nuclear norm with its known cells
+        # with neither, return the table, or the matrix of least nuclear norm that has the known
+        # cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(
@@ -150,7 +152,7 @@ class CompletionTask(NamedTuple):
             progress=self.progress,
         )
 
-        # if the cap on the rank binds, continue with least squares at this rank
+        # if the limit on the rank binds, continue with least squares at this rank
         if result.factors.s.size != self.max_rank:
             return result
         factors = alternating_least_squares(
@@ -235,7 +237,7 @@ class CompletionTask(NamedTuple):
         factors = result.factors
         (n, p) = table.shape
         goal = RESULT_ROUNDING * norm(table.data)
-        # first try without the singular values that only the tolerance of ADMM explains
+        # first try without the singular values that are due only to the tolerance of ADMM
         for r in sorted({_rank(factors.s, self.tol), factors.s.size}) if self.polish else ():
             if not 0 < r * (n + p - r) < table.data.size:
                 continue
@@ -256,7 +258,7 @@ class CompletionTask(NamedTuple):
         n_hidden = round(HIDDEN * n_known)
         n_repeats = min(5, math.ceil(2000 / n_hidden))
         weights = np.ones(n_known) if table.weights is None else table.weights
-        total = 0.0  # weight of the hidden cells
+        total = 0.0  # weight of the hidden cells in the error
         path = lam_max * PATH_RATIO ** np.arange(1, PATH_LENGTH + 1)
         errors = np.zeros(path.size)
         for _ in range(n_repeats):
@@ -265,7 +267,8 @@ class CompletionTask(NamedTuple):
             total += float(weights[hidden].sum())
             if self.progress.stopped:
                 return self.solve(table, path[0], lam_max)
-        # convert to all known cells: the spectral norm of noise grows as the root of their number
+        # convert lam to all known cells: the spectral norm of noise grows as the square root of
+        # their number
         lam = _smooth_argmin(path, errors) / math.sqrt(1 - HIDDEN)
         tried = np.isfinite(errors)
         errors = np.sqrt(errors[tried] / total)
@@ -300,9 +303,9 @@ class CompletionTask(NamedTuple):
                 scores = solve_rows(training.X, factors.Vt, penalty, ones, training.weights)
             errors[k] = norm(root * (entries(scores, factors.Vt, rows, columns) - values)) ** 2
 
-            # Beyond the minimum, the solution fits noise: its rank grows fast, and so does the
-            # cost. Stop there, but not on a plateau of constant rank, after which a weaker
-            # component may follow.
+            # Beyond the minimum, the solution fits noise, its rank grows fast, and so does the
+            # time. Stop there, but not on a plateau of constant rank, because a weaker component
+            # may follow.
             best = errors[:k].min(initial=null)
             rank = factors.s.size
             if errors[k] <= SETTLED * best:

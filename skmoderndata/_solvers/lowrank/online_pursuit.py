@@ -22,7 +22,7 @@ from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS, RANK_TOL, 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import TRUSTED
 
-# Tolerance of the duality gap of a row, relative to the bounded part of its objective.
+# Tolerance of the duality gap of a row, relative to the bounded part of the objective of the row.
 GAP = 1e-8
 
 # Maximum number of sweeps, before Newton's method solves the remaining rows. A sweep moves the
@@ -30,10 +30,12 @@ GAP = 1e-8
 MAX_SWEEPS = 30
 
 
-# Tolerance of the last step of the scores, relative to the scores and the width.
+# Change of the scores at the last step, relative to the scores and the width, below which they
+# have converged.
 STEP = 1e-10
 
-# Maximum entry, in widths, for which the sweeps start near enough to the solution.
+# Largest magnitude of an entry, in multiples of the width, up to which the sweeps start near
+# enough to the solution.
 FAR_WIDTHS = 1e6
 
 
@@ -45,7 +47,7 @@ QUARTILE = 0.75
 HUGE_MAGNITUDES = 1e4
 
 
-# Size of the variance of a standard normal variable truncated at TRUSTED standard deviations.
+# Variance of a standard normal variable that is truncated at TRUSTED standard deviations.
 TRUSTED_VARIANCE = 0.97334
 
 
@@ -53,7 +55,7 @@ class StreamLoss(NamedTuple):
     """Penalties of one row, in the units of the data."""
 
     ridge: float  # weight of the squared scores and components
-    width: float  # residual beyond which Huber's function is linear
+    width: float  # size of the residual beyond which Huber's function is linear
 
 
 class StreamSums(NamedTuple):
@@ -128,7 +130,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     scores = solved.T
 
     for n_iter in range(1, MAX_SWEEPS + 2):
-        # 1. clip the residuals at the width; NaN has no residual
+        # 1. clip the residuals at the width; hidden cells have no residual
         low_rank = scores @ V.T
         residual = filled - low_rank
         if observed is not None:
@@ -183,7 +185,7 @@ def huber_newton(X: Array, V: Array, loss: StreamLoss, observed: Array | None = 
     r = V.shape[1]
     ridge = loss.ridge
     width = loss.width
-    # multiply pairs of components, so that the curvature of a row is a single product
+    # multiply pairs of components, so that the curvature of a row needs only one product
     i, j = np.tril_indices(r)
     pairs = V[:, i] * V[:, j]
     squares = np.einsum("ij,ij->j", V, V)
@@ -249,7 +251,7 @@ def _lowest_point(
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
     where a residual enters the width, which adds ``change_j^2`` to the curvature, or leaves it.
     """
-    # find the step lengths at which each residual comes within the width, and at which it leaves
+    # find the step lengths at which each residual enters and leaves the range of the width
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)
@@ -293,7 +295,7 @@ def _lowest_point(
     index = np.maximum(n_before - 1, 0)
     index = index[:, None]
 
-    # take a Newton step from the start of the piece, on which it is exact
+    # take a Newton step, which is exact on this piece, from the start of the piece
     begin = np.take_along_axis(points, index, axis=1)
     remaining = np.take_along_axis(slopes, index, axis=1)
     remaining = np.maximum(remaining, 0.0)
@@ -336,7 +338,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         filled = np.where(observed, X[rows], 0.0)
         scores[rows] = filled @ V
 
-        # sweep over the rows that still move
+        # sweep over the rows whose scores still change
         for _ in range(3 * MAX_SWEEPS):
             old = scores[rows]
             residual = filled - old @ V.T
