@@ -22,7 +22,7 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
-# Maximum number of samples for which the problem without a tube is solved by Cholesky
+# Maximum number of samples for which the problem without a tube is solved by a Cholesky
 # factorisation.
 DIRECT = 3000
 
@@ -31,7 +31,7 @@ class Machine(NamedTuple):
     """Coefficients of the kernels, with values, offset and objective of the function."""
 
     coef: Array
-    values: Array  # sum_j coef_j k(x_i, x_j) at the samples
+    values: Array  # sum_j coef_j k(x_i, x_j) for each sample i
     offset: float  # intercept, or squared radius of the ball
     norm: float  # squared norm of the function, or of the centre
     objective: float  # value of the primal problem
@@ -86,12 +86,12 @@ def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[flo
     d2 = np.maximum(norm - 2.0 * g, 0.0)
     order = np.argsort(-d2)
     outside = np.cumsum(bounds[order])
-    # find the first index at which the bounds add up to one
+    # find the first index at which the sum of the bounds reaches one
     k = int(np.searchsorted(outside, 1.0 - ZERO_WEIGHT))
-    if k == len(d2):  # all bounds add up to less than one: the ball shrinks to a point
+    if k == len(d2):  # the sum of all bounds is less than one: the ball shrinks to a point
         return 0.0, float(bounds @ d2)
     r2 = high = float(d2[order[k]])
-    if outside[k] <= 1.0 + ZERO_WEIGHT:  # any radius down to the next distance is optimal
+    if outside[k] <= 1.0 + ZERO_WEIGHT:  # every radius down to the next distance is optimal
         low = float(d2[order[k + 1]]) if k + 1 < len(d2) else 0.0
         r2 = 0.0 if k + 1 == len(d2) else 0.5 * (low + high)
     return r2, r2 + float(bounds @ np.maximum(d2 - r2, 0.0))
@@ -192,7 +192,7 @@ def _hull_solution(
 ) -> tuple[Array, float, float, float, float]:
     """Return values, offset, squared norm, objective and scale for points v; y = 0 elsewhere."""
     # scale to the margin, so that the values are one at the nearest points of both hulls
-    between = float(v @ g)  # squared distance of the points
+    between = float(v @ g)  # squared distance between the two points
     scale = 2.0 / between if between > 0.0 else 0.0
     values = scale * (g - ridge * v)
     offset = -0.5 * scale * float(np.abs(v) @ g)
@@ -250,7 +250,7 @@ def squared_tube(
     box = {"low": -unbounded, "high": unbounded, "ridge": ridge, "linear": -y}
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
-        # compute the values at the samples, their best offset, and both objectives
+        # compute the values at the samples, the best offset, and both objectives
         values = g - ridge * a + y
         offset = tube_offset(a, g, tube)
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
@@ -266,7 +266,7 @@ def squared_tube(
 
     if solver == "cvxpy":
         result = by_cvxpy(store, box, tube, segments, [0.0], gap, limits["tol"])
-    # without a tube, the problem is a linear system
+    # without a tube, the problem is a system of linear equations
     elif tube == 0 and n <= DIRECT:
         result = _bordered(store, y, ridge, gap, limits["tol"])
     else:
@@ -328,7 +328,8 @@ def by_cvxpy(
     if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # restore bounds, zeros and sums, which the cone solver satisfies only up to rounding errors
+    # restore bounds, zeros and sums, because the cone solver satisfies them only up to rounding
+    # errors
     w = np.clip(np.asarray(program.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
     w[np.abs(w) < ZERO_WEIGHT * max(np.abs(w).max(), unit)] = 0.0

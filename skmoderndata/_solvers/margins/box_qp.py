@@ -40,21 +40,23 @@ from skmoderndata._solvers.common.typing import Array
 ROWS_TOGETHER = 64
 # Maximum number of steps per sample between two computations of the gap.
 STEPS_PER_GAP = 100
-# Maximum number of steps per sample, unless the caller sets a limit. Kernels with huge values make
-# samples nearly parallel; fits would then take millions of steps although the gap no longer falls.
+# Maximum number of steps per sample, unless the caller sets a limit. Huge kernel values make
+# samples nearly parallel; a fit would then take millions of steps although the gap no longer
+# falls.
 MOST_STEPS_PER_SAMPLE = 1000
 # Smallest default for the maximum number of steps; one million steps take about a second.
 LEAST_MAXIMUM = 1_000_000
-# Largest integer of 64 bits; all bits of a double except the sign.
+# Largest integer of 64 bits, which has all bits of a double set except the sign.
 LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
-# Status codes of compiled steps: level reached, out of steps, no progress, one step taken.
+# Status codes of the compiled steps: level reached, out of steps, no progress, one step taken.
 REACHED, COUNTED, STALLED, MOVED = range(4)
-# Maximum number of levels of the slopes, each lower than the previous one.
+# Maximum number of levels for the slopes, each lower than the one before.
 MOST_LEVELS = 100
-# Maximum number of samples for which the optimum is found to rounding error, whatever the
+# Maximum number of samples for which the optimum is computed up to rounding errors, whatever the
 # tolerance.
 POLISHED = 500
-# Maximum number of further steps per sample, or of further passes, once the tolerance is met.
+# Maximum number of further steps per sample, or of further passes, after the tolerance has been
+# met.
 STEPS_OF_POLISH = 500
 
 
@@ -83,8 +85,9 @@ class BoxState(NamedTuple):
 
     w: Array
     g: Array  # K w + ridge w + linear
-    up: Array  # g + up is the slope of f if the weight rises, inf at the upper bound
-    down: Array  # g + down is the slope of f if the weight falls, -inf at the lower bound
+    up: Array  # g + up is the slope of f if the weight rises; it is inf at the upper bound
+    # g + down is the slope of f if the weight falls; it is -inf at the lower bound
+    down: Array
     diagonal: Array  # diagonal of K + diag(ridge)
     ridge: Array
     low: Array
@@ -173,13 +176,13 @@ def box_qp(
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
-            level /= factor  # the level was not reached
+            level /= factor  # the steps did not reach the level
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
     result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
-    # 2. If there are few samples, solve to rounding error
+    # 2. If there are few samples, solve up to rounding errors
     if it.converged and len(state.w) <= POLISHED:
         result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 10 * ROUNDING * float(np.abs(state.g).max(initial=0.0))
@@ -188,7 +191,7 @@ def box_qp(
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, polish)[0]
         reached = gap(state.w, state.g)
-        if reached <= result.gap:  # steps lower the objective, but not always the gap
+        if reached <= result.gap:  # steps always lower the objective, but not always the gap
             return BoxResult(state.w, state.g, reached, count, True)
     return result._replace(n_iter=count)
 
@@ -255,7 +258,7 @@ def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> Non
     Samples with less than half of the largest violation wait, because steps along other weights
     may remove their violation. `violation` is zero for stored rows, and is overwritten.
     """
-    store.used[ends] = store.clock + 1  # a full store then replaces other rows
+    store.used[ends] = store.clock + 1  # if the store is full, the new rows replace other rows
     ends = ends[store.slot[ends] < 0]
     violation[ends] = 0.0
     enough = max(level, 0.5 * float(violation.max()))
@@ -305,7 +308,8 @@ def violations(state, slot, segments, violation):
             i_worst = i
             j_worst = j
         for q in range(first, last):
-            # compute how far the slope is from the slope of the best partner, in both directions
+            # compute the difference between the slope and the slope of the best partner, in both
+            # directions
             if slot[q] < 0:
                 n_missing += 1
                 violation[q] = max(g[q] + down[q] - low, high - g[q] - up[q])
@@ -522,7 +526,7 @@ def pair_steps(values, slot, used, state, segments, limits):
         if status == STALLED:
             break
 
-        # alternate between the segments, and stop after a round without a step
+        # alternate between the segments, and stop after a round without any step
         turn = (turn + 1) % len(segments)
         if status == MOVED:
             count += 1
@@ -532,5 +536,5 @@ def pair_steps(values, slot, used, state, segments, limits):
         if quiet == len(segments):
             break
 
-    mark_all(state, segments)  # unblock the samples
+    mark_all(state, segments)  # admit the blocked samples again
     return count, turn, COUNTED if status == MOVED else status

@@ -71,7 +71,7 @@ def best_multiple(
         else:
             high = s
 
-        # take the Newton step, or bisect if it leaves the interval
+        # take the Newton step, or bisect if the step leaves the interval
         new = s - first / second if second > 0 else 2.0 * s + 1.0
         if not low <= new <= high:
             new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0
@@ -92,7 +92,7 @@ def tube_gap(
     size = np.abs(residuals)
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), size.shape)
     # The best width solves sum costs max(0, |r| - width) = level. It is the largest of the
-    # solutions for the k largest residuals alone.
+    # solutions that use only the k largest residuals.
     order = np.argsort(-size)
     outside = np.cumsum(weights[order])
     over = np.cumsum((weights * size)[order]) - level

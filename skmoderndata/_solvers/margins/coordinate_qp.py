@@ -29,7 +29,7 @@ from skmoderndata._solvers.margins.box_qp import (
     next_level,
 )
 
-# Number of steps that are combined into one update of the gradient, in one pass over memory.
+# Number of steps whose changes of the gradient are applied together, in one pass over memory.
 STEPS_TOGETHER = 4
 # Number of stored rows per row that may be replaced after a pass.
 NEW_ROWS = 8
@@ -151,7 +151,7 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
         )
         store.clock += len(stored)
         total += count
-        if count == 0:  # all steps are rounded to zero
+        if count == 0:  # all steps are too small to change the weights
             break
     return total
 
@@ -189,7 +189,7 @@ def projected_slopes(state):
     """Return the distance of each weight from the minimum of f along it, times the curvature."""
     violation = np.zeros(len(state.w))
     for i in range(len(violation)):
-        if state.diagonal[i] > 0.0:  # without curvature there is no step
+        if state.diagonal[i] > 0.0:  # without curvature no step is possible
             violation[i] = projected_slope(state, i, minimum_along(state, i, state.g[i]))
     return violation
 
@@ -260,7 +260,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
             n_pending = 0
 
     if n_pending:
-        slots[n_pending:] = slots[0]  # any stored row will do: its step is zero
+        slots[n_pending:] = slots[0]  # any stored row will do, because its step is zero
         steps[n_pending:] = 0.0
         add_rows(values, slots, steps, g)
     return worst, count

@@ -27,11 +27,11 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_qp,
 )
 
-# Number of variables in a working set, if the matrix is not stored.
+# Number of variables in a working set if the matrix is not stored.
 WORKING_SET = 4000
-# Maximum number of working sets, and of passes over all points in the search for a certificate.
+# Maximum number of working sets, and of passes over all points while searching for a certificate.
 MOST_PASSES = 1000
-# Maximum number of consecutive working sets without a change beyond rounding errors.
+# Maximum number of consecutive working sets that change nothing beyond rounding errors.
 MOST_IDLE = 20
 # Number of rows in each of the blocks from which the diagonal is computed.
 DIAGONAL_BLOCK_ROWS = 32
@@ -65,7 +65,8 @@ class Core:
         self.held = True  # whether the matrix is stored
         self._K = np.empty((0, 0))
         self._diagonal = np.zeros(0)  # used if the matrix is not stored
-        self._rng = np.random.RandomState(0)  # draws half of each working set
+        # random generator that draws half of each working set
+        self._rng = np.random.RandomState(0)
         self.n_drops = 0  # number of times that indices have been renumbered
         self.add(indices)
 
@@ -118,7 +119,7 @@ class Core:
         m = len(self)
         total = len(self) + len(new)
         if total > len(self._K):
-            # double the size of the matrix; memory pages that are never written to cost nothing
+            # double the size of the matrix; pages of memory that are never written take no space
             size = min(self.limit, 2 * total)
             K = np.empty((size, size))
             K[:m, :m] = self.K
@@ -234,7 +235,8 @@ class Core:
         worst = free[np.argpartition(-violation[free], half)[:half]]
         drawn = self._rng.choice(free, size - half, replace=False)
         weighted = np.flatnonzero(self.a)
-        # include the variable of largest gradient that has weight, because pair steps need one
+        # include the variable with the largest gradient among those with weight, because pair
+        # steps need one
         top = weighted[self.g[weighted].argmax()]
         return np.union1d(np.append(worst, top), drawn)
 
@@ -297,8 +299,8 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
             "parameters of the kernel."
         )
 
-    # write the similarities of new to old indices, then those among the new ones, averaging the
-    # two rounded values
+    # write the similarities between new and old indices, then those among the new ones, and
+    # average the two rounded values of each pair
     among_new = block[:, m:]
     asymmetry = float(np.abs(among_new - among_new.T).max())
     if asymmetry > 1e-5 * max(SMALLEST_DIVISOR, size):
@@ -309,7 +311,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     K[np.arange(m, total), np.arange(m, total)] += slack
 
     diagonal = K.diagonal()[:total]
-    # compute |phi_i - phi_j|^2 of the new indices; it is never negative for a kernel
+    # compute |phi_i - phi_j|^2 for the new indices; for a kernel it is never negative
     distances_sq = -2.0 * K[m:total, :total]
     distances_sq += diagonal
     distances_sq += diagonal[m:, None]

@@ -79,7 +79,7 @@ class WorstRows:
         self.largest = excess.max(axis=0, initial=0.0)
 
     def __add__(self, other: "WorstRows") -> "WorstRows":
-        # blocks are added in the order of their rows, and each row is in one block
+        # add the blocks in the order of their rows; each row is in one block
         rows = self.rows.joined(other.rows)
         worst = WorstRows(rows, np.concatenate([self.excess, other.excess]), self.count)
         worst.largest = np.maximum(self.largest, other.largest)
@@ -93,7 +93,7 @@ class HingeLook(NamedTuple):
     scale: float
     offset: float
     level: float  # a row violates optimality if half its gradient is below this level
-    multiples: Array  # multiples of the function; the better one gives the gap
+    multiples: Array  # multiples of the function that are tried; the better one gives the gap
 
     def at(self, values: Array, target: Array, costs: Array) -> tuple[Array, Array]:
         """Return half the gradient at rows, and the sums of their losses."""
@@ -128,10 +128,11 @@ class Answer(NamedTuple):
 class Question(NamedTuple):
     """A function to evaluate in a pass, and how to compute the gap from the losses."""
 
-    units: Array  # samples with coefficients
+    units: Array  # samples with nonzero coefficients
     coef: Array
     look: HingeLook | TubeLook
-    answer: Callable[[Array], Answer]  # computes the result from the sums of losses
+    # function that computes the result from the sums of losses
+    answer: Callable[[Array], Answer]
 
 
 def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Question:
@@ -141,7 +142,8 @@ def hinge_question(problem: SignedRows, result: CoreSetResult, label: int) -> Qu
     a = result.weights[used]
     coef = a * problem.signs[core] / problem.scale
 
-    # evaluate the multiple with margin one, and the best multiple on the rows of the subset
+    # evaluate the multiple with margin one, and the multiple that is best on the rows of the
+    # subset
     _, best = problem.best_multiple(result.values, core, a, result.rho)
     multiples = np.array([multiple_at(result.rho), best])
     norm = max(result.rho - float((a * a) @ problem.slack(core)), 0.0)
@@ -165,7 +167,7 @@ def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
     units, coef = problem.coefficients(core, a)
     _, width = problem.solution(result.values, core, a, result.rho)
 
-    # compute norm and dual value in units of the targets
+    # compute the norm and the dual value in units of the targets
     level = problem.level
     squares = level**2 * problem.scale
     linear = float(problem.linear(core) @ a)

@@ -37,7 +37,7 @@ from skmoderndata._solvers.margins.ranking import (
 
 # Number of points among which the second point of the first core set is chosen.
 START_SAMPLE = 100
-# Maximum number of rows with lower grades that one search for further pairs visits.
+# Maximum number of rows of lower grades that one search for further pairs visits.
 LOOKED_AT = 100_000_000
 
 
@@ -327,7 +327,7 @@ class OneClassRows(SignedRows):
         super().__init__(
             rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids, make_store=make_store
         )
-        self.given = given  # matrix and weights computed by the caller
+        self.given = given  # matrix and weights that the caller computed
 
     def whole(self) -> tuple[Array, Array, Array]:
         """Return the matrix of all samples, ones, and first weights."""
@@ -653,7 +653,7 @@ class GradedRows(_Pairs):
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Pair each row with the highest-scoring row of a lower grade in its query."""
-        # sort by query and grade, so that one pass finds the highest row of a lower grade
+        # sort by query and grade, so that a single pass finds the highest row of a lower grade
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         sorted_rows = rows[order]
@@ -669,7 +669,7 @@ class GradedRows(_Pairs):
         in_core = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
         if len(in_core):
             limit = max(1, LOOKED_AT // len(rows))
-            # keep the pairs that matter most; the other pairs wait for the next pass
+            # keep the pairs that matter most; the other pairs have to wait for the next pass
             if len(in_core) > limit:
                 waiting = np.argsort((f - top)[in_core])[limit:]
                 partner[in_core[waiting]] = -1

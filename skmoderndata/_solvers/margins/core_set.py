@@ -35,42 +35,43 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient,
 FIRST_BLOCK = 1000
 # Number of units in the largest block.
 LAST_BLOCK = 200_000
-# Minimum number of points that join the core set at a time, unless fewer violate optimality.
+# Minimum number of points that join the core set at a time, unless fewer points violate
+# optimality.
 FEWEST_ADDED = 16
 # Maximum number of points that join the core set at a time.
 MOST_ADDED = 512
 # Number of consecutive random samples without a violator after which all points are scored.
 QUIET_SAMPLES = 20
-# Maximum fraction of violators that the published rule tolerates, because random samples may miss
-# so few.
+# Maximum fraction of violators that the published rule tolerates; random samples may miss that
+# few.
 RARE = 1e-2
 # Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
-# Size of two decimal digits: the initial tolerance on half the gradient, in margins, and the
-# factor by which this tolerance is lowered each time.
+# Initial tolerance on half the gradient, in margins, and also the factor by which this tolerance
+# is lowered each time (two decimal digits).
 TWO_DIGITS = 1e-2
 # Fraction to which other tolerances are lowered each time.
 FALL = 0.25
-# Maximum number of units in a problem that is solved to rounding error.
+# Maximum number of units in a problem that is solved up to rounding errors.
 EXACT_UNITS = 100
-# Fraction of support vectors above which a core set saves nothing.
+# Smallest fraction of support vectors at which a core set saves no time.
 CROWDED = 0.2
 
 
 class CoreSetResult(NamedTuple):
     """A weighted core set and its distance from the optimum."""
 
-    core: Array  # indices, including those with zero weight
+    core: Array  # indices of the core set, including those with zero weight
     weights: Array
     rho: float  # a' K' a
     gap: float  # relative duality gap
     violation: float  # largest remaining violation, in units of the margin
-    values: Array  # values of the function at all units, from the last pass
+    values: Array  # values of the function at all units, as computed in the last pass
     n_iter: int
     n_passes: int
     converged: bool
     full: bool  # whether the search stopped because of `max_core`
-    handed_over: bool = False  # whether all samples were used, in steps along single weights
+    handed_over: bool = False  # whether all samples were used, by steps along single weights
 
 
 class SearchSettings(NamedTuple):
@@ -80,8 +81,8 @@ class SearchSettings(NamedTuple):
     eps: float | None  # tolerance of the published rule, relative to the radius
     solver: str  # solver of the problem on the core set
     max_core: int | None  # maximum number of points
-    max_iter: int  # maximum number of solutions on the core set
-    cache_size: float  # megabytes for the matrix of the core set
+    max_iter: int  # maximum number of times that the problem on the core set is solved
+    cache_size: float  # megabytes available for the matrix of the core set
 
 
 def core_set(
@@ -199,7 +200,8 @@ def whole_set(
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
-        while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
+        # the margin shrinks while the problem is being solved
+        while solved and aim > 2.0 * spread * max(unit, 0.0):
             aim = spread * unit
             result = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
             a = result.a
@@ -208,11 +210,11 @@ def whole_set(
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
-        # 2. Compute the gap over all units; if it is too large, solve to two more digits
+        # 2. Compute the gap over all units; if it is too large, solve to two more decimal digits
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
-        # keep the residual positive, so that a gap rounded to zero does not satisfy tol = 0
+        # keep the residual positive, so that a gap that is rounded to zero does not meet tol = 0
         it.residual = max(gap, SMALLEST_DIVISOR)
         it.ended = (
             rho <= 0 or spread < ACCUMULATED_ROUNDING
@@ -250,7 +252,7 @@ def signed_rows_first(
     core = search.core
     store = problem.stored()
     evaluations_before = store.n_evaluations
-    # convert the weights of the core set, with signs, to units of the problem on all samples
+    # convert the weights of the core set, including signs, to units of the problem on all samples
     start = np.zeros(len(y))
     signed = core.a * y[core.indices]
     start[core.indices] = signed / (core.rho * problem.scale)
@@ -271,7 +273,7 @@ def signed_rows_first(
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    # step along single weights of all samples, starting from the weights of the core set
+    # take steps along single weights of all samples, starting from the weights of the core set
     zero = np.zeros(len(y))
     state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)
@@ -324,10 +326,10 @@ class _Search:
         elif settings.solver == "cvxpy":
             max_rows = max(max_rows, CVXPY_LIMIT)
 
-        # set the initial tolerances, which are lowered later; small problems are solved to
-        # rounding error
+        # set the initial tolerances, which are lowered later; small problems are solved up to
+        # rounding errors
         self.tol = settings.tol
-        self.share = 0.5  # tolerated violation in margins
+        self.share = 0.5  # violation that is tolerated, in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
         few = EXACT_UNITS if problem.listed else WHOLE**0.5
@@ -343,7 +345,7 @@ class _Search:
         self.n_passes = 0
         self.stopped = False
         self.full = False
-        self.crowd = np.inf  # number of weights above which a core set saves nothing
+        self.crowd = np.inf  # number of weights above which a core set saves no time
 
         # choose the first core set
         one_matrix = problem.listed and problem.n_indices <= CVXPY_LIMIT
@@ -370,7 +372,8 @@ class _Search:
         """Tolerated violation of `g`."""
         if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
-            # points are near if g >= (norm - slack kappa) / 2; tau is the level minus this bound
+            # points count as near if g >= (norm - slack kappa) / 2; tau is the level minus this
+            # bound
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
         if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
@@ -390,7 +393,8 @@ class _Search:
             core.solve(self.ball_eps, self.kappa)
             return True
 
-        for _ in range(BISECTIONS):  # repeat, because the tolerance depends on the solution
+        # repeat this, because the tolerance depends on the solution
+        for _ in range(BISECTIONS):
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)
@@ -401,7 +405,7 @@ class _Search:
                 break  # rounding errors prevent a better solution
         return True
 
-    # finding violators
+    # find violators
 
     def sample(self, size: int, batch: int) -> None:
         """Add the worst points of small random samples."""
@@ -435,7 +439,7 @@ class _Search:
                 self.crowd = CROWDED * (first + len(units))
             values = self.core.scorer()(units, exact=False)
 
-            # by the published rule, stop if a large block has few violators
+            # by the published rule, stop if a large block contains few violators
             rare = self.settings.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
             self.add_violators(units, values, exact=False)
@@ -460,7 +464,7 @@ class _Search:
 
             a = core.a
             drops = core.n_drops
-            # if the matrix is not stored, each solution costs a pass over the whole core set, so
+            # if the matrix is not stored, each solution takes a pass over the whole core set, so
             # add more points at a time
             limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
             half = -(-len(indices) // 2)
@@ -494,7 +498,7 @@ class _Search:
         self.core.add(np.unique(indices[worst]))
         return self.solve()
 
-    # certificate
+    # compute the certificate
 
     def _has_ended(self, values: Array, gap: float) -> bool:
         """Return whether the stopping rule of the method holds."""
@@ -503,7 +507,8 @@ class _Search:
         n_violators = len(self._violators(slice(0, self.problem.n_units), values)[0])
 
         if self.settings.solver == "ball":
-            # stop if no point is outside the ball widened by eps, once eps has fallen to its goal
+            # stop if no point is outside the ball enlarged by eps, once eps has fallen to its
+            # final value
             goal = ACCUMULATED_ROUNDING if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
                 if self.settings.eps is None and gap <= self.tol:
@@ -512,14 +517,14 @@ class _Search:
                 return False
             return n_violators == 0
 
-        # allow the same fraction of violators among all points as random samples do
+        # allow the same fraction of violators among all points as in random samples
         return n_violators <= RARE * self.problem.n_units
 
     def _ask_more_digits(self) -> bool:
         """Lower the tolerance on the core set; return False if it has reached rounding errors."""
         if self.share < (ACCUMULATED_ROUNDING if self.exact else ROUNDING):
             return False
-        # without a stored matrix, lower the tolerance less: an unnecessary digit costs minutes
+        # if the matrix is not stored, lower the tolerance less: an unnecessary digit takes minutes
         usual = FALL if self.core.held else 0.5
         self.share *= TWO_DIGITS**2 if self.exact else usual
         return True
@@ -544,7 +549,8 @@ class _Search:
             lowest = float(g[~core.inside(indices)].min(initial=core.level))
 
             unit = problem.margin_unit(core.rho)
-            if unit <= 0 or self.n_passes > MOST_PASSES:  # unit < 0: not a kernel
+            # a negative unit means that the function is not a kernel
+            if unit <= 0 or self.n_passes > MOST_PASSES:
                 violation = np.inf
                 converged = gap <= self.tol
                 break
@@ -584,7 +590,8 @@ class _Search:
             values=values,
             n_iter=max(1, self.it.n_iter),
             n_passes=self.n_passes,
-            # problems solved to rounding error may miss their lowered tolerance, but meet `tol`
+            # problems solved up to rounding errors may miss their lowered tolerance but still meet
+            # `tol`
             converged=converged or (self.exact and gap <= self.settings.tol),
             full=self.full,
         )

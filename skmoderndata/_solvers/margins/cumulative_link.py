@@ -87,7 +87,8 @@ def cumulative_link(
     link = _newton(start, s, labels, totals) if not constant else None
     if link is None or link.slope < 0:
         loss, slopes, _ = _loss(start, s, labels, totals)
-        slopes[-1] = min(float(slopes[-1]), 0.0)  # a is at its bound 0 and cannot decrease
+        # a is at its bound 0 and cannot decrease further
+        slopes[-1] = min(float(slopes[-1]), 0.0)
         gradient = float(np.abs(slopes).max())
         return CumulativeLink(0.0, start[:-1], loss, gradient, 0)
 
@@ -106,7 +107,8 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         direction = -np.linalg.solve(hessian, gradient)
         promised = float(gradient @ direction)
 
-        # halve the step until the thresholds ascend and the loss has decreased enough
+        # halve the step until the thresholds are in ascending order and the loss has decreased
+        # enough
         length = 1.0
         for _ in range(BISECTIONS):
             trial = theta + length * direction
@@ -116,7 +118,8 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
                 break
             length *= 0.5
 
-        # the last steps still reduce the gradient, but change the loss only by rounding errors
+        # the last steps still reduce the gradient although they change the loss only by rounding
+        # errors
         steepest = float(np.abs(new[1]).max())
         if not new[0] < loss and steepest >= np.abs(gradient).max():
             it.ended = True
@@ -141,7 +144,7 @@ def _loss(theta: Array, s: Array, labels: Array, totals: Array) -> tuple[float, 
     if (gaps <= 0).any() or not np.isfinite(theta).all():
         return np.inf, gradient, hessian
 
-    # 1. Add the logistic regressions: rank k below threshold k, rank k + 1 above it
+    # 1. Add the logistic regressions: rank k is below threshold k, rank k + 1 above it
     lower = labels[:, :-1]
     upper = labels[:, 1:]
     u = t - theta[-1] * s[:, None]  # (n_samples, n_thresholds)

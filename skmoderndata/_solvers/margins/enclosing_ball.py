@@ -104,9 +104,9 @@ class Look(NamedTuple):
     """Result of a pass over all points for one ball."""
 
     largest: float  # squared distance from the centre
-    lower: float  # lower bound on the squared radius from the weights
+    lower: float  # lower bound on the squared radius, computed from the weights
     norm: float  # squared norm of the centre
-    far: Callable[[int], Array]  # the n furthest points that are beyond the lower bound
+    far: Callable[[int], Array]  # the n furthest points among those beyond the lower bound
 
 
 class Ball:
@@ -285,7 +285,7 @@ def _core_set(
     for _ in it:
         looked = None
         v = ball.v
-        # 1. Solve the dual on the core set, scaled to a diagonal of at most one. The spread of
+        # 1. Solve the dual on the core set, scaled to a diagonal of at most one; the spread of
         # half the gradient may be a tenth of the tolerance
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
@@ -301,7 +301,8 @@ def _core_set(
         a = a[keep]
         K = K[np.ix_(keep, keep)]
 
-        # 2. Find the furthest point in a random sample, as long as samples contain points outside
+        # 2. Find the furthest point in a random sample, as long as the samples contain points
+        # outside the ball
         new = np.zeros(0, int)
         if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
@@ -317,7 +318,7 @@ def _core_set(
                     new = sample[[int(d.argmax())]]
                     quiet = 0
 
-        # 3. Check all points: compute bounds of the radius, then find the furthest points
+        # 3. Check all points: compute the bounds on the radius, then find the furthest points
         if len(new) == 0:
             looked = ball.look(core, a)
             none = looked.largest <= tiny
@@ -336,7 +337,7 @@ def _core_set(
         a = np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
 
-    keep = a > 0  # remove points without weight, such as the last ones added
+    keep = a > 0  # remove points without weight, for instance those added last
     looked = looked if keep.all() else None
     return _certified(ball, it, core[keep], a[keep], np.array(sorted(seen)), looked, it.tol)
 
@@ -368,7 +369,8 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
             values = points.values(points.expansion(support, a[support]), ball.everything)
             ball.n_passes += 1
 
-        # bound the squared radius by the furthest distance (above) and the dual value (below)
+        # bound the squared radius from above by the furthest distance, and from below by the dual
+        # value
         norm = float(a[support] @ values[support])
         lower = float(a[support] @ v[support]) - norm
         distances = v - 2.0 * values + norm
@@ -384,12 +386,12 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         nearest = int(support[distances[support].argmin()])
         near = float(distances[nearest])
         if away and far - lower < lower - near and len(support) > 1:
-            # remove at most the whole weight of this point
+            # remove no more than the weight of this point
             target = nearest
             full = -float(a[nearest] / (1.0 - a[nearest]))
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
-        # update all values by the column of one point
+        # update all values with the column of one point
         column = points.values(
             points.expansion(np.array([target]), np.ones(1)), ball.everything
         )

@@ -31,17 +31,17 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 
-# Cost of a unit of slack that represents infinity.
+# Cost of a unit of slack that stands for an infinite cost.
 HARD_COST = 1e4
-# Number of features to try, those along which the objective falls most steeply.
+# Number of features that are tried: those along which the objective falls most steeply.
 N_CANDIDATES = 5
-# Maximum number of rows of unused features in a linear program.
+# Maximum number of rows in a linear program that belong to unused features.
 STALE_ROWS = 60
 # Smallest decrease of the objective that counts as progress, relative to the objective.
 GAIN = 1e-7
 # Minimum penalty on |w|_1 for the first two sets of `followed`.
 GUIDE_ALPHA = 1.0
-# Size of the factor by which `followed` raises the cost of slack for its last set.
+# Factor by which `followed` raises the cost of slack for its last set.
 DEARER = 3.0
 
 
@@ -71,7 +71,8 @@ class LeastSlack:
         self.cost: Array = np.full(problem.y.size, HARD_COST)
         if problem.slack_cost is not None:
             self.cost = problem.slack_cost
-        self.settled: set[frozenset[int]] = set()  # sets that no pass of exchanges improves
+        # sets that a pass of exchanges does not improve
+        self.settled: set[frozenset[int]] = set()
         self._values: dict[frozenset[int], float] = {}
         self._begin()
 
@@ -93,12 +94,12 @@ class LeastSlack:
             low = np.append(low, -self._inf)
             high = np.append(high, self._inf)
 
-        # start without features; the row of a feature is added when it is first used
+        # start without features; the row of a feature is added when the feature is first used
         none = np.empty(0, dtype=np.int32)
         m = costs.size
         self._highs.addCols(m, costs, low, high, 0, np.zeros(m, np.int32), none, np.empty(0))
 
-        self._row: dict[int, int] = {}  # row of each feature
+        self._row: dict[int, int] = {}  # number of the row of each feature
         self._used: set[int] = set()
         if problem.intercept:
             self._highs.addRow(0.0, 0.0, n, np.arange(n, dtype=np.int32), problem.y)
@@ -117,7 +118,7 @@ class LeastSlack:
         status = self._highs.getModelStatus()
         decided = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
 
-        if status not in decided:  # numerical trouble: restart from an empty basis
+        if status not in decided:  # there is numerical trouble: restart from an empty basis
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()
@@ -259,7 +260,8 @@ class _Sets:
         promise = np.where(self.may, slope / self.norms, 0.0)
         promise[out] = 0.0
 
-        # the value of u, shrunk to satisfy the constraint of j too, is a lower bound on H with j
+        # the value of u, reduced until it also satisfies the constraint of j, is a lower bound on
+        # H with j
         if problem.alpha > 0 and np.isfinite(limit):
             bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
             shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)
@@ -301,7 +303,8 @@ def drop_cheapest(
 
     current: set[int] = set()  # features whose bound is the value for the current set
     while ordered:
-        # choose the feature of least bound; compute its value first if the bound is not current
+        # choose the feature with the least bound; compute its value first if the bound is not
+        # current
         j = min(ordered, key=lambda j: bounds[j])
         if bounds[j] >= least + price:
             break
@@ -310,7 +313,7 @@ def drop_cheapest(
             current.add(j)
             continue
 
-        # drop the feature; the values of the other features are now only lower bounds
+        # drop the feature; for the other features, the values are now only lower bounds
         ordered.remove(j)
         current.clear()
         least = bounds[j]
@@ -354,14 +357,14 @@ def exchange(
 
     it = Iterations(max_iter, 0.0, progress)
     for _ in it:
-        # 1. Drop features; if this set is new, try to add and swap features, too
+        # 1. Drop features; if the resulting set is new, also try to add and to swap features
         before = sets.value
         sets.drop()
         if frozenset(sets.features) not in program.settled:
             sets.add()
             sets.swap()
 
-        # 2. Stop if nothing changed beyond rounding errors
+        # 2. Stop if nothing has changed beyond rounding errors
         values.append(sets.value)
         sizes.append(len(sets.features))
         settled = frozenset(sets.features) in program.settled
@@ -400,8 +403,8 @@ def followed(
     )
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
 
-    # choose the cost of slack and the penalty on |w|_1 of each stage: a low and a middle cost with
-    # an extra penalty, then the middle and a high cost without it
+    # choose the cost of slack and the penalty on |w|_1 for each stage: a low and a middle cost
+    # with an additional penalty, then the middle and a high cost without it
     middle = min(cost, last)
     stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
     stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]

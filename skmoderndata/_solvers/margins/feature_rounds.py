@@ -42,12 +42,13 @@ N_PERMUTATIONS = 5
 QUANTILE = 0.1
 # Maximum number of rounds.
 MAX_ROUNDS = 100
-# Size of the margin in restarts along the class centres, in units of their distance.
+# Margin in restarts along the class centres, in units of their distance.
 START_MARGIN = 1e-3
-# Size of the spread of random costs without slack: standard deviation of their logarithm.
+# Standard deviation of the logarithm of random costs without slack.
 SPREAD = 0.5
-# Size of the same spread with slack. The level of the costs varies as well, from weights that are
-# nearly free, so that slack alone decides, to weights so expensive that few are worth their cost.
+# Standard deviation of the same logarithm with slack. The level of the costs varies as well, from
+# weights that are nearly free, so that slack alone decides, to weights so expensive that few are
+# worth their cost.
 SOFT_SPREAD = 3.0
 # Largest magnitude of the logarithm of the level of random costs with slack.
 SOFT_LEVEL = 4.0
@@ -88,7 +89,7 @@ class Form(NamedTuple):
 
     centers: bool
     C: float | None
-    soft_C: float | None  # replaces C = None if the first round has no solution
+    soft_C: float | None  # cost that replaces C = None if the first round has no solution
     alpha: float
     intercept: bool
     penalized: bool
@@ -184,7 +185,7 @@ def _rounds_of_task(
     n_features = usable.size - form.penalized
     results: list[SparseSeparation] = []
 
-    # run the first round even without a usable feature: then it predicts the larger class
+    # run the first round even if there is no usable feature: then it predicts the larger class
     while len(results) < max_rounds and (not results or allowed[:n_features].any()):
         if results and progress is not None and progress.stopped:
             break
@@ -203,7 +204,7 @@ def _rounds_of_task(
             form = form._replace(C=form.soft_C)  # repeat the first round, now with slack
             continue
 
-        # stop if the result has no feature, or no fewer than with permuted labels
+        # stop if the result has no feature, or no fewer than results with permuted labels
         if results and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
         result = _pruned(problem, result, allowed, search)
@@ -213,7 +214,7 @@ def _rounds_of_task(
         # exclude the selected features from the next rounds
         results.append(result)
         allowed[result.features] = False
-        allowed[n_features:] = True  # the constant column stays
+        allowed[n_features:] = True  # the constant column is never excluded
 
     return results, form.C is None
 
@@ -258,7 +259,7 @@ def _best_of_starts(
                 one_program = search._replace(max_iter=1)
                 results.append(one_start(*job[:3], one_program))
 
-    # rank by value, then by the approximation that was minimised
+    # rank by value, and on ties by the approximation that was minimised
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
@@ -270,7 +271,7 @@ def _best_of_starts(
 
 def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     """Return constraints and costs of a task."""
-    # sign the rows by their class
+    # multiply the rows by the signs of their classes
     side = task.side
     if sparse.issparse(X):
         signs: Any = sparse.diags_array(side)
@@ -316,7 +317,7 @@ def _worth(
     rng: np.random.RandomState,
 ) -> bool:
     """Return whether a further round needs fewer features than with permuted labels."""
-    # count inseparable labels as if they needed more than all features
+    # count permutations with inseparable labels as if they needed more than all features
     largest = float(may.sum() + 1)
     costs = np.where(may, 1.0, np.inf)
     sizes = []
@@ -362,13 +363,14 @@ def one_start(
         problem, program, start=costs, keep_zeros=keep_zeros, progress=progress, **settings
     )
 
-    # keep at most `enough` features, those with the largest weights
+    # keep at most `enough` features: those with the largest weights
     n_features = np.count_nonzero(result.w)
     if search.enough and n_features > search.enough:
         w = np.zeros_like(result.w)
         largest = _largest(result.w, search.enough)
         w[largest] = result.w[largest]
-        # without slack the largest weights alone may violate constraints
+        # without slack, the features with the largest weights may not suffice to satisfy the
+        # constraints
         value = np.inf if hard else price(problem, w, result.bias)
         result = result._replace(features=largest, w=w, objective=value)
 
@@ -405,7 +407,7 @@ def _improved(
     best = None
     for k, start in enumerate(starts):
         # try all features of the linear program only if starting from its largest weights did not
-        # improve on its objective
+        # improve its objective
         unnecessary = best is not None and k == 2 and best.objective <= result.objective
         stopped = progress is not None and progress.stopped
         if unnecessary or stopped:
@@ -543,7 +545,7 @@ def _costs_by_centers(
     if not largest > ACCUMULATED_ROUNDING:
         return costs
 
-    # assign low costs to features with large weights in that form
+    # assign low costs to features that have large weights in that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
         program = make(near)

@@ -19,7 +19,8 @@ BATCH = 60
 FEASIBILITY_TOL = 1e-9
 # Largest sum of artificial variables at which a hard-margin problem counts as feasible.
 FEASIBLE = 1e-6
-# Number of the HiGHS strategy that stays feasible after new columns and costs: primal simplex.
+# Number that HiGHS gives to the strategy that stays feasible after new columns and costs: primal
+# simplex.
 PRIMAL = 4
 
 
@@ -118,7 +119,8 @@ class ColumnGeneration:
         # features and signs of the columns in the program
         self._features = np.empty(0, dtype=np.intp)
         self._signs = np.empty(0)
-        self._present = np.zeros((2, p), dtype=bool)  # whether a column is present, by sign
+        # for each sign, whether the column is present
+        self._present = np.zeros((2, p), dtype=bool)
         self._done = highs_module().HighsModelStatus.kOptimal
 
         # set up the solver
@@ -134,7 +136,7 @@ class ColumnGeneration:
         none = np.empty(0, dtype=np.int32)
         starts = np.zeros(lower.size, dtype=np.int32)
         self._highs.addRows(lower.size, lower, upper, 0, starts, none, np.empty(0))
-        # columns of slack and intercept come before the columns of weights
+        # the columns of slack and intercept come before the columns of the weights
         self._add(sparse.eye_array(lower.size, n), np.ones(n))
         if problem.intercept:
             self._add(problem.y[:, None], np.zeros(1), least=-np.inf)
@@ -194,11 +196,12 @@ class ColumnGeneration:
         self._highs.changeColsCost(columns.size, columns.astype(np.int32), inner)
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
-        # if costs are zero (phase 1), compare with rounding errors of the gradient, not with costs
+        # if the costs are zero (phase 1), compare with the rounding errors of the gradient instead
+        # of the costs
         slack = FEASIBILITY_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
 
         while True:
-            # compute how far the correlations with the duals exceed the costs
+            # compute by how much the correlations with the duals exceed the costs
             values, dual = self._run()
             gradient = problem.Z.T @ dual[:n]
             if problem.direction is not None:
@@ -211,7 +214,7 @@ class ColumnGeneration:
             if not excess.any():
                 return values, dual
 
-            # add the columns with the largest excess relative to their cost first
+            # add those columns first whose excess is largest relative to their cost
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(promise, negative, costs)
@@ -260,7 +263,7 @@ class ColumnGeneration:
         self._highs.setOptionValue("simplex_iteration_limit", limit)
         self._highs.run()
         if self._highs.getModelStatus() != self._done:
-            # numerical trouble: restart from an empty basis with the dual simplex
+            # there is numerical trouble: restart from an empty basis with the dual simplex
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", 1)
             self._highs.run()
@@ -287,7 +290,7 @@ class CvxpyProgram:
 
     def solve(self, costs: Array) -> Vertex:
         """Minimise `costs |w| + slack_cost slack`."""
-        # state the program again if the columns differ
+        # build the program again if it has other columns
         columns = np.flatnonzero(np.isfinite(costs))
         if not np.array_equal(columns, self._columns):
             self._state(columns)

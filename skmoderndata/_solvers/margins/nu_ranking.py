@@ -58,7 +58,8 @@ from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Largest gap at which the active set method takes less time than further pair steps.
 HANDED_OVER = 1e-2
-# Number of pair steps that cost as much as one face step, in units of m^3 / n (m free weights).
+# Number of pair steps that take as much time as one face step, in units of m^3 / n (m free
+# weights).
 STEPS_PER_FACE = 0.004
 # Minimum number of free weights that is assumed when the cost of a face step is estimated.
 FEW_FREE = 100
@@ -119,21 +120,21 @@ def nu_ranking(
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
 
-    # set the norm that counts as zero and the change that counts as rounding, in units of the
-    # kernel
+    # set the norm that counts as zero, and the change that counts as a rounding error, in units of
+    # the kernel
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat = FLAT * float(np.sqrt(size))
     rounding = ROUNDING / 10 * size
 
     count = 0
     chunk = STEPS_PER_GAP * n
-    if interior:  # the interior point method takes about as long as these steps
+    if interior:  # the interior point method takes about as long as this number of steps
         max_iter = chunk
     tol_of_steps = max(tol, HANDED_OVER) if small else tol
     it = Iterations(MOST_LEVELS, tol_of_steps, progress)
 
     for _ in it:
-        # 1. Lower the level, and step until no step gains more than the level
+        # 1. Lower the level, and take steps until none gains more than the level
         factor = next_level(it.residual, it.tol)
         level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
@@ -145,13 +146,13 @@ def nu_ranking(
         flat_function = certified.norm <= flat
         it.residual = certified.gap if certified.norm > flat else np.inf
         if status == COUNTED:
-            level /= factor  # the level was not reached
+            level /= factor  # the steps did not reach the level
         if it.residual > it.tol:
             used_up = 0 <= max_iter <= count
             it.ended = status == STALLED or flat_function or used_up
             it.ended |= level < rounding
 
-    # 3. If there are few samples, solve to rounding error with the face method
+    # 3. If there are few samples, solve up to rounding errors with the face method
     at_optimum = it.converged and not small
     if it.converged and small:
         done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
@@ -207,7 +208,7 @@ def _by_way_of_faces(
     count = 0
     patience = 1.0
     while True:
-        # 1. Take pair steps that together cost as much as a face step
+        # 1. Take pair steps that together take as long as a face step
         m = max(n_free(upper, lower), FEW_FREE)
         steps_of_face = max(m, STEPS_PER_FACE * m**3 / n)
         steps = 1 + int(patience * steps_of_face)
@@ -230,7 +231,7 @@ def _to_level(
 
     Returns the number of steps and the status.
     """
-    everything = np.array([[0, len(upper.g)]])  # a step changes the gradient of all samples
+    everything = np.array([[0, len(upper.g)]])  # a step changes the gradients of all samples
     complete = bool((store.slot >= 0).all())  # whether all rows are stored
     count = 0
     status = REACHED
@@ -271,7 +272,7 @@ def _bring_violators(
         at_high[side, y] = samples.start + down.argmax()
         low[side, y] = up.min()
         high[side, y] = down.max()
-    # also find the best slopes of both sums of a threshold
+    # also find the best slopes of changes of both sums of a threshold
     rising = low[0] - high[1]
     falling = high[0] - low[1]
     r = int(rising.argmin())
@@ -279,7 +280,7 @@ def _bring_violators(
     rise = rising[r]
     fall = falling[f]
 
-    # 2. Find the best exchanges of two and of four weights; their rows make a step possible
+    # 2. Find the best exchanges of two and of four weights; they need these rows
     gains = high - low
     two = np.unravel_index(gains.argmax(), low.shape)
     ends = []
@@ -290,7 +291,7 @@ def _bring_violators(
     if not ends:
         return False
 
-    # 3. Compute how much each sample gains with the best partners
+    # 3. Compute how much each sample gains by an exchange with the best partners
     violation = np.zeros(len(upper.g))
     signed = np.array([[rise, fall], [-fall, -rise]])
     for side, y, samples, up, down in _slopes(upper, lower, segments):
@@ -319,15 +320,15 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Start with the worst samples at their bounds, in the direction of the rank means."""
-    # set the sums of the weights of each threshold in proportion to the smaller of the two ranks
+    # set the sums of the weights at each threshold in proportion to the smaller of the two ranks
     # that it separates
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])
     totals = 0.5 * totals / totals.sum()
 
-    # compute values along the direction of the means, and put the worst samples of each rank at
-    # their bounds
+    # compute the values along the direction of the means, and set the weights of the worst samples
+    # of each rank to their bounds
     f = store.product(_difference_of_means(n, segments, totals))
     upper_weights, lower_weights = _weights_at_bounds(f, segments, bounds, totals)
 
@@ -391,7 +392,8 @@ def by_faces(
     n = len(upper.g)
     n_thresholds = len(segments) - 1
     K = store.values[store.slot]
-    # scale K to a diagonal of at most one: the systems also contain the sums of the weights
+    # scale K to a diagonal of at most one, because the systems also contain the sums of the
+    # weights
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 
@@ -505,8 +507,8 @@ def _minimum_of_face(
     sums_missing = sums - E.T @ v
     right = np.r_[-slope, sums_missing]
 
-    # make the system quasi-definite, because the minimum may not be unique and a threshold may
-    # have no free weight
+    # make the system quasi-definite, because the minimum may not be unique, and because a
+    # threshold may have no free weight
     ridge = np.repeat([100 * ROUNDING, -100 * ROUNDING], [m, k])
     lu_factor: Any = linalg.lu_factor
     factor = lu_factor(system + np.diag(ridge))
@@ -523,7 +525,7 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     up = np.where(v < high, slope, np.inf)
     down = np.where(v > 0.0, slope, -np.inf)
 
-    # two weights: one rises and one falls, on the same side of a threshold
+    # two weights on the same side of a threshold: one rises and one falls
     best = ACCUMULATED_ROUNDING * float(np.abs(f).max())
     exchange: Any = None
     rising = []
@@ -570,7 +572,7 @@ def ranking_steps(values, slot, used, upper, lower, everything, tops, bottoms, l
     count, status = exchanges(
         values, slot, used, upper, lower, everything, tops, bottoms, limits
     )
-    mark_all(upper, everything)  # unblock the samples
+    mark_all(upper, everything)  # admit the blocked samples again
     mark_all(lower, everything)
     return count, status
 
@@ -715,7 +717,7 @@ def factor_of_few(store: Any) -> Array | None:
         row /= np.sqrt(residual[pivot])
         F = np.vstack([F, row])
         residual -= row * row
-        # set the residual exactly to zero, so that rounding does not choose the row again
+        # set the residual exactly to zero, so that rounding errors do not choose the row again
         residual[pivot] = 0.0
     return F
 
@@ -747,7 +749,7 @@ def nu_ranking_by_cvxpy(
     if not solve(program, solver="CLARABEL", **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
-    # set small weights to zero, because an interior point method returns no exact zeros
+    # set small weights to zero, because an interior point method does not return exact zeros
     a = np.asarray(program.variable.value) * float(bounds.max())
     size = np.abs(a)
     a[size < ZERO_WEIGHT * size.max()] = 0.0

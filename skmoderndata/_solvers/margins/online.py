@@ -25,8 +25,8 @@ class Expanded(NamedTuple):
     """A function `sum_j coef_j k(x, z_j)` that changes over time, and its mean over time."""
 
     coef: Array  # coefficient of each column of the current kernel matrix
-    late: Array  # sum of the changes of coef, each multiplied by its time
-    born: Array  # time when a column got its first coefficient, -1 for never
+    late: Array  # sum of the changes of coef, each multiplied by the time of the change
+    born: Array  # time when a column got its first coefficient; -1 if it has none
 
 
 def prank_block(
@@ -176,7 +176,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         n_support += 1 if coef[j] != 0.0 else 0
 
     for i in range(n):
-        # 1. Skip the sample unless it is a mistake
+        # 1. Skip the sample unless it is misclassified
         if steps[i] * values[i] > 0.0 or steps[i] == 0.0:
             continue
         count += 1
@@ -200,7 +200,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             least = np.inf
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
-                # choose the first of all coefficients whose sizes are equal up to rounding errors
+                # choose the first of all coefficients that are equally large up to rounding errors
                 if coef[j] != 0.0 and (
                     worst < 0 or size < least * (1.0 - ACCUMULATED_ROUNDING)
                 ):
@@ -265,12 +265,12 @@ def projectron_block(
         norm_sq = float(K[i, old + i])
         residual_sq = norm_sq - float(half @ half)
 
-        # project if the sample is near the span or the support is full
+        # project the sample if it is near the span or the support is full
         if len(S) == budget or residual_sq <= NEARLY_INSIDE * max(norm_sq, 0.0):
             coef[S] += steps[i] * linalg.solve_triangular(R, half, check_finite=False)
             continue
 
-        # otherwise add the sample, and extend the factor
+        # otherwise add the sample to the support, and extend the factor
         coef[old + i] = steps[i]
         function.late[old + i] = 1.0
         S = np.append(S, old + i)
@@ -288,7 +288,7 @@ def _upper_factor(K: Array) -> Array:
     """Return the Cholesky factor `R'R = K`, adding a ridge if rounding errors require one."""
     try:
         return np.asarray(linalg.cholesky(K, check_finite=False))
-    except linalg.LinAlgError:  # possible with kernel values in single precision
+    except linalg.LinAlgError:  # this is possible if kernel values are in single precision
         lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0])
         ridge = 2.0 * abs(lowest) + ROUNDING * float(np.trace(K))
         return np.asarray(linalg.cholesky(K + ridge * np.eye(len(K)), check_finite=False))

@@ -28,7 +28,7 @@ SKETCH = 5000
 MOST_CG_STEPS = 200
 # Maximum error within the factor, as a fraction of the tolerance.
 SHARE_OF_TOL = 0.3
-# Largest relative change of the objective that counts as rounding error.
+# Largest relative change of the objective that counts as a rounding error.
 FLAT = 1e-13
 
 
@@ -38,8 +38,9 @@ class ActivePairs(NamedTuple):
     total: float  # sum of r
     squares: float  # sum of r^2
     fold: Array  # (n,), sum over pairs of r (e_i - e_j)
-    degree: Array  # (n,), number of pairs of each sample
-    laplacian: Callable[[Array], Array]  # v -> sum over pairs of (v_i - v_j) (e_i - e_j)
+    degree: Array  # (n,), number of pairs that contain each sample
+    # function v -> sum over pairs of (v_i - v_j) (e_i - e_j)
+    laplacian: Callable[[Array], Array]
 
 
 class PairLoss(Protocol):
@@ -149,7 +150,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
     The relative error is a tenth or less. The preconditioner replaces L by `D - d d' / sum(d)`,
     where d are the degrees, on some rows.
     """
-    # compute the preconditioner: factorise the Hessian of a subset of the rows
+    # compute the preconditioner: factorise the Hessian for a subset of the rows
     n, r = factor.shape
     rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
     d = active.degree[rows] * (n / len(rows))
@@ -160,7 +161,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
     M[np.diag_indices(r)] += 1.0
     solve = linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
-    # reduce the residual to a thousandth by conjugate gradients
+    # reduce the residual to a thousandth of its size by conjugate gradients
     residual = -slope
     p = np.zeros(r)
     z = linalg.cho_solve(solve, residual, check_finite=False)
@@ -203,7 +204,7 @@ def _line_search(
         change = _primal(new, after, cost) - value
         if change < SUFFICIENT_DECREASE * step * decrease:
             return new, after, True
-        # differences of the objective near the optimum are rounding errors, so use the slope
+        # near the optimum, differences of the objective are rounding errors, so use the slope
         if step == 1.0 and change <= FLAT * value:
             new_slope = new - cost * (factor.T @ after.fold)
             if linalg.norm(new_slope) < 0.5 * linalg.norm(slope):
@@ -226,7 +227,8 @@ def sums_below(queries, grades, rank, first, W):
     level = 0
 
     for i in range(n):
-        # 1. If the query is new, empty the tree; if the grade is new, insert the previous grade
+        # 1. If the query is new, empty the tree; if the grade is new, insert the rows of the
+        # previous grade
         if i > 0 and queries[i] != queries[i - 1]:
             for row in range(begin, level):  # remove these rows from the tree
                 position = rank[row] + 1
@@ -307,7 +309,7 @@ def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
     r = r[r > 0]
     n = len(f)
 
-    # sum the residuals of pairs for each sample, with signs
+    # sum the signed residuals of the pairs of each sample
     def fold(weights: Array) -> Array:
         return np.bincount(up, weights, n) - np.bincount(down, weights, n)
 

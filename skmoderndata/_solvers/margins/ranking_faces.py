@@ -19,7 +19,7 @@ from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, 
 MANY_FREE = 8000
 # Maximum number of times that all weights beyond their bounds are fixed at their bounds.
 BOUNDED_TIMES = 10
-# Size of the ridge relative to the diagonal; it allows for single-precision rows and for copies of
+# Ridge relative to the diagonal, for the rounding of single-precision rows and for copies of
 # samples.
 RIDGE_OF_FACE = 1e-5
 
@@ -31,7 +31,8 @@ class Face(NamedTuple):
     w: Array  # (m,)
     low: Array  # (m,)
     high: Array  # (m,)
-    E: Array  # (m, n_thresholds + 1), E'w has the sum of each threshold and the sum of all weights
+    # (m, n_thresholds + 1), matrix E; E'w has the sum of each threshold and the sum of all weights
+    E: Array
 
 
 def constraints(segments: Array) -> tuple[Array, Array, Array]:
@@ -70,7 +71,7 @@ def face_step(store: Rows, upper: BoxState, lower: BoxState, segments: Array) ->
     for rows in np.array_split(moved, 1 + len(moved) // ROWS_TOGETHER):
         g_change += change[rows] @ store.values[store.slot[rows]]
 
-    # 2. Step to the minimum, or to the lowest point on the way
+    # 2. Step to the minimum, or to the lowest point on the way to it
     slope = float(change @ g)
     curvature = float(change @ g_change)
     if slope >= 0.0:
@@ -134,7 +135,8 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         # 2. Fix all weights beyond their bounds, or stop if there are none
         beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
-            # the sums must not change; all weights add up to one, so the tolerance is absolute
+            # the sums must not change; because all weights add up to one, the tolerance is
+            # absolute
             feasible = np.abs(face.E.T @ (w - face.w)).max() < 100 * ACCUMULATED_ROUNDING
             return w if feasible else None
         fixed = np.concatenate([fixed, beyond])

@@ -27,7 +27,7 @@ from skmoderndata._solvers.margins.tolerances import ZERO_WEIGHT
 
 # Fraction of the distance to the nearest bound that a step covers.
 FRACTION_TO_BOUND = 0.995
-# Smallest and largest fraction of its upper bound at which a weight may start.
+# Smallest and largest initial value of a weight, as fractions of its upper bound.
 START_FRACTION = (0.1, 0.9)
 # Number of steps without progress after which the method stops.
 STEPS_WITHOUT_PROGRESS = 5
@@ -57,7 +57,7 @@ class _Point(NamedTuple):
     """Weights, distances from the upper bounds, and multipliers of sums and bounds."""
 
     v: Array
-    t: Array  # `high - v`; stored separately, because the difference would be rounded to zero
+    t: Array  # `high - v`, stored because this difference would be rounded to zero
     y: Array  # multipliers of the sums
     z: Array  # multipliers of the lower bounds
     s: Array  # multipliers of the upper bounds
@@ -68,7 +68,8 @@ class _Factored(NamedTuple):
 
     problem: _Problem
     D: Array  # (m,)
-    stiff: Array  # (m,), whether a weight is the stiffer one of the two weights of its sample
+    # (m,), whether the weight is the stiffer one of the two weights of its sample
+    stiff: Array
     W: Array  # (n,)
     cholesky: Any  # factor of `I + W K W`
 
@@ -77,7 +78,7 @@ class _System(NamedTuple):
     """Equations of the Newton directions at a point."""
 
     factored: _Factored
-    QE: Array  # (m, n_thresholds + 1), the solutions for the columns of E
+    QE: Array  # (m, n_thresholds + 1), solutions for the columns of E
     schur: Array  # inverse of the equations for the multipliers of the sums
     dual_residual: Array  # (m,)
     sums_missing: Array  # (n_thresholds + 1,)
@@ -122,7 +123,7 @@ def interior_point(
         if best is None or certified.gap < best.certified.gap or flat_function:
             best = Interior(upper, lower, certified, step)
             last_progress = step
-        # count a lower norm as progress: the gap stays near 1 while the norm falls towards zero
+        # count a lower norm as progress: the gap remains near 1 while the norm falls towards zero
         if norm < PROGRESS * least_norm:
             least_norm = norm
             last_progress = step
@@ -203,7 +204,7 @@ def _newton_step(problem: _Problem, point: _Point, f: Array) -> _Point:
     d = _direction(system, point, 0.0, 0.0)
     predicted = _moved(point, d, _step_bound(point, d))
 
-    # centring: use the cube of the ratio by which the predictor reduces the products
+    # choose the centring: the cube of the ratio by which the predictor reduces the products
     mean = _complementarity(point)
     ratio = _complementarity(predicted) / mean
     n_products = 2 * len(point.v)
@@ -280,8 +281,8 @@ def _solve(factored: _Factored, right: Array) -> Array:
     solution = linalg.cho_solve(cholesky, b / W)
     change = W * np.asarray(solution)
 
-    # the softer of two weights of a sample takes the remainder, so that no difference is divided
-    # by a small D
+    # compute the softer of the two weights of a sample as the remainder, so that no difference is
+    # divided by a small D
     gradient = sign * (problem.K @ change)[sample]
     x = np.where(stiff, (right - gradient) / D, 0.0)
     remaining = change - _coefficients(problem, x)

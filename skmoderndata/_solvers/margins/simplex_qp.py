@@ -18,11 +18,11 @@ LEAST = 100
 FRESH = 4000
 # Maximum number of steps along pairs before the active-set method takes over.
 MOST_STEPS = 1_000_000
-# Maximum number of shifts of a ball.
+# Maximum number of times that a ball is shifted.
 MOST_SHIFTS = 4_000_000
-# Tolerance on the slack for which a cost is computed, relative to the slack.
+# Largest error of the slack at which a cost is accepted, relative to the slack.
 SLACK_TOL = 1e-10
-# Maximum number of samples for a cone solver.
+# Maximum number of samples for which a cone solver is used.
 CVXPY_LIMIT = 2000
 
 
@@ -80,15 +80,15 @@ def simplex_qp(
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, ROUNDING / 10 * float(np.abs(diagonal).max(initial=0.0)))
 
-    # many slow steps cost more than a few factorisations on the support, which take as long as
-    # m^2 / 36 steps
+    # many slow steps take longer than a few factorisations on the support, each of which takes as
+    # long as m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
     g = half_gradient(k, v, a, y) if gradient is None else np.array(gradient)
     done = since = 0
     while done < patience:
-        # 1. Take pairwise steps, on all indices or on a few
+        # 1. Take pairwise steps, on all indices or on some of them
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
-        if done >= m // 2 and 2 * few <= m:  # use indices of nonzero weight or low gradient
+        if done >= m // 2 and 2 * few <= m:  # use indices with nonzero weight or low gradient
             weights_first = np.where(a > 0.0, -np.inf, g)
             subset = np.argpartition(weights_first, few)[:few]
             weights = a[subset]
@@ -180,7 +180,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     Both searches compare the bit patterns of the numbers, see `smallest`: for 400 or more
     variables, this takes 53 to 71 % of the time of the plain loop, with the same steps.
     """
-    # gains and rises are not negative, so their bit patterns sort in the same order
+    # gains and rises are not negative, so their bit patterns are in the same order as the values
     gains = np.empty(m)
     rises = np.empty(m)
     gain_bits = gains.view(np.int64)
@@ -218,7 +218,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         if rises[0] <= tol or best == 0:
             return step_count
 
-        # 2. Step to the minimum, or until the weight is used up
+        # 2. Step to the minimum, or until this weight is used up
         row_j = K[j]
         step = a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
@@ -333,7 +333,7 @@ def active_set(
 def polished(K: Array, v: Array, a: Array) -> Array:
     """Continue from a to the optimum on its support, up to rounding errors."""
     better = active_set(K, v, a, tol=0.0, max_iter=20)
-    # restore the sum, which rounding may have changed if the points span few dimensions
+    # restore the sum, which rounding errors may have changed if the points span few dimensions
     return np.asarray(better / better.sum())
 
 
@@ -357,7 +357,7 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         if np.isfinite(total) and total > 0 and np.isfinite(of_linear).all():
             level = (1.0 - float(of_linear.sum())) / total
             solution = of_linear + level * of_ones
-            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is rounding error
+            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # otherwise it is a rounding error
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
 
@@ -376,7 +376,7 @@ def gram_factor(K: Array) -> Array:
 def simplex_by_cvxpy(factor: Array, v: Array) -> Array:
     """Minimise `|factor a|^2 - v' a` over the simplex with cvxpy."""
     program = simplex_program(factor, v)
-    # do not check the status: the duality gap shows how accurate the solution is
+    # do not check the status, because the duality gap shows how accurate the solution is
     solve(program, solver="CLARABEL", **ACCURATE)
     if program.variable.value is None:
         raise ValueError(f"solver='cvxpy' failed: CLARABEL returned {program.problem.status}.")

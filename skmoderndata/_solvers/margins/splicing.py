@@ -82,7 +82,8 @@ class RidgeLogistic:
         self.candidates = candidates
         self.intercept = intercept
 
-        # compute mean squares of the columns (y_i^2 is 1), centred if there is an intercept
+        # compute the mean squares of the columns (y_i^2 is 1), about their means if there is an
+        # intercept
         share = cost / cost.sum()
         squares = Z.power(2) if hasattr(Z, "power") else np.square(Z)
         scale = np.asarray(squares.T @ share)
@@ -124,7 +125,8 @@ class RidgeLogistic:
             gradient = penalty * theta - A.T @ slope
             curvature = slope * (1.0 - q)
             hessian = (A.T * curvature) @ A + np.diag(penalty)
-            # add a ridge: the intercept has no curvature if the loss is saturated in all samples
+            # add a ridge, because the intercept has no curvature if the loss is saturated in all
+            # samples
             hessian[0, 0] += 1e-9 * float(self.cost.sum())
 
             # 2. Compute the direction, and the decrease that it predicts
@@ -157,7 +159,7 @@ class RidgeLogistic:
         slope = np.asarray(self.Z.T @ (self.cost * q))
         divide = self.scale * (curvature.sum() + RIDGE_PENALTY)
 
-        # members of the set and constant columns have promise zero
+        # set the promise of members of the set and of constant columns to zero
         promise = np.zeros(slope.size)
         outside = self.candidates & (self.scale > 0)
         outside[subset.features] = False
@@ -169,7 +171,8 @@ class RidgeLogistic:
         curvature = self._derivatives(subset)[1]
         columns = dense(self.Z[:, subset.features])
         h = curvature @ columns**2
-        # use squares about the weighted means, because the intercept adapts to the dropped column
+        # compute squares about the weighted means, because the intercept adapts when the column is
+        # dropped
         if self.intercept:
             total = max(float(curvature.sum()), SMALLEST_DIVISOR)
             mixed = curvature * self.y @ columns
@@ -263,7 +266,7 @@ def best_subset(
     n_candidates = int(problem.candidates.sum())
     it = Iterations(min(limit, n_candidates), 0.0, progress)
     for size in it:
-        # 1. Add the column of largest promise
+        # 1. Add the column with the largest promise
         promise = problem.promise(subset)
         j = int(promise.argmax())
         if not promise[j] > 0:
@@ -280,7 +283,7 @@ def best_subset(
             n_splices += 1
         settled = settled and n_splices < max_iter
 
-        # 3. Stop a few sizes past the minimum of the criterion
+        # 3. Stop a few sizes after the minimum of the criterion
         values.append(problem.criterion(subset))
         if values[-1] < problem.criterion(best):
             best = subset
@@ -300,7 +303,7 @@ def splice(problem: RidgeLogistic, subset: Subset) -> Subset | None:
 
     The largest exchange that lowers the loss is used.
     """
-    # sort members by sacrifice and outsiders by promise
+    # sort the members by sacrifice and the outsiders by promise
     size = len(subset.features)
     least = np.argsort(problem.sacrifice(subset), kind="stable")
     promise = problem.promise(subset)

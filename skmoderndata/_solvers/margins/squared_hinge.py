@@ -44,7 +44,7 @@ def squared_hinge_by_newton(
         try:
             w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
         except linalg.LinAlgError:
-            # stop: the columns differ so much in scale that the matrix is only rounding error
+            # stop: the columns differ so much in scale that the matrix consists of rounding errors
             it.ended = True
             continue
         d = w_new - w

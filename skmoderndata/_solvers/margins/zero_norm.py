@@ -24,7 +24,7 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 
-# Cost of squared slack that represents infinity.
+# Cost of squared slack that stands for an infinite cost.
 HARD = 1e6
 # Tolerance on the margin if slack costs HARD.
 MARGIN_TOL = 1e-2
@@ -37,7 +37,7 @@ class SparseSeparation(NamedTuple):
     with features other than those at the end of the previous one.
     """
 
-    features: Array  # selected features; some may have zero weight when the slack is minimal
+    features: Array  # selected features; some may have zero weight if the slack is minimal
     w: Array
     bias: float
     objective: float  # |w|_0 + alpha |w|_1 + slack_cost s
@@ -118,7 +118,7 @@ def reweighted_l1(
             and not keep_zeros
             and value > objective[-1] - ACCUMULATED_ROUNDING * abs(objective[-1])
         ):
-            it.residual = 0.0  # F can fall no further, so the last weights are stationary
+            it.residual = 0.0  # F cannot fall any further, so the last weights are stationary
             if value > objective[-1]:
                 new = new._replace(w=w, bias=bias)
                 value = objective[-1]
@@ -132,7 +132,7 @@ def reweighted_l1(
         values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
 
-        # 3. Update the costs to the slope of the logarithm at the weights
+        # 3. Set the costs to the slopes of the logarithm at the weights
         if keep_zeros:
             allowed = w != 0
         costs = np.full(start.size, np.inf)
@@ -315,7 +315,8 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
         low = float(reach[positive].max())
         high = float((-reach[~positive]).min())
         return 0.5 * (low + high) if low <= high else bias
-    # the cost of the slack is convex in b; its slope rises by the cost of row i at y_i reach_i
+    # the cost of slack is a convex function of b; its slope rises by the cost of row i at y_i
+    # reach_i
     breaks = problem.y * reach
     order = np.argsort(breaks, kind="stable")
     slope = np.cumsum(problem.slack_cost[order]) - float(problem.slack_cost[positive].sum())
@@ -323,7 +324,7 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     first = int(np.searchsorted(slope, -ACCUMULATED_ROUNDING * scale))
     if (
         first + 1 < order.size and slope[first] <= ACCUMULATED_ROUNDING * scale
-    ):  # the cost does not change up to the next break
+    ):  # the cost does not change between here and the next break
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
     return float(breaks[order[first]])
 
@@ -343,7 +344,7 @@ class RescaledColumns:
 
     def solve(self, costs: Array) -> Vertex:
         """Return the weights of one machine, without dual values."""
-        # solve the 2-norm problem for the columns times the last weights
+        # solve the 2-norm problem for the columns multiplied by the last weights
         y = self.problem.y
         price = self.problem.slack_cost
         z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z

@@ -77,7 +77,7 @@ def forward_selection(
     errors = [_loo_error(R, leverage)]
     max_columns = min(max_columns, P.shape[1], len(P) - 1 - intercept)
 
-    # 1. choose the column that explains most of the residual
+    # 1. choose the column that explains the largest part of the residual
     while (
         len(selected) < max_columns
         and len(selected) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN
@@ -95,7 +95,7 @@ def forward_selection(
         q /= np.linalg.norm(q)
         Q = np.column_stack([Q, q])
 
-        # 3. remove its direction from all columns and targets
+        # 3. remove its direction from all columns and all targets
         g = q @ R
         p = q @ P
         R = R - np.outer(q, g)

@@ -33,7 +33,7 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
     x2 = xp.sum(X * X, axis=1)
     c2 = xp.sum(C * C, axis=1)
     out = x2[:, None] + c2[None, :] - 2 * (X @ C.T)
-    return (out + xp.abs(out)) / 2  # rounding may make the distance negative
+    return (out + xp.abs(out)) / 2  # rounding errors may make the distance negative
 
 
 def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
@@ -49,7 +49,7 @@ def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
     return (1 - xp.tanh(z / 2)) / 2  # this form cannot overflow
 
 
-# Basis functions of squared distances d and widths s.
+# Basis functions of the squared distances d and the widths s.
 BASES = {
     "gaussian": lambda d, s, power, theta: namespace(d).exp(-d / (2 * s**2)),
     "inverse_multiquadric": lambda d, s, power, theta: (s**2 + d) ** -power,

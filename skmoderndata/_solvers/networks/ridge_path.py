@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
 
-# Minimum of 1 - leverage; below it, a single sample determines a direction.
+# Minimum of 1 - leverage; below it, the sample alone determines a direction.
 SMALLEST_FREEDOM = 1e-10
 
 # Minimum mean of 1 - leverage; its square must exceed the rounding error of squares, 1e-14.
@@ -53,7 +53,7 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
     xp = namespace(H)
     weight = float(xp.sum(w))
 
-    # centre about the means if there is an intercept
+    # centre at the means if there is an intercept
     h_mean = xp.zeros_like(H[0, :])
     y_mean = xp.zeros_like(Y[0, :])
     if intercept and weight > 0:
@@ -77,7 +77,7 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
 
-    # the difference of the means gives the part between the two sets
+    # the difference of the means contributes the part between the two sets
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
@@ -110,7 +110,7 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     matrix = total.S if rows is None else rows @ rows.T
     values, V = xp.linalg.eigh(matrix)
 
-    # drop the null space: eigenvalues that may be rounding errors of zero
+    # drop the null space: the eigenvalues that may be rounding errors of zero
     size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
@@ -165,7 +165,7 @@ def held_out(
     side_by_side = U @ xp.reshape(coef, (U.shape[1], k * t))
     fitted = xp.reshape(side_by_side, (n, k, t)) + total.y_mean
 
-    # divide errors by 1 - leverage unless a sample determines its own value
+    # divide errors by 1 - leverage unless a sample determines its own prediction
     enough = free > SMALLEST_FREEDOM
     free = xp.where(enough, free, xp.ones_like(free))
     target = Y[:, None, :]
@@ -184,7 +184,7 @@ def cross_validated_squares(
     """
     xp = namespace(parts.values)
 
-    # shape eigenvalues and penalties so that they broadcast to (rank, k)
+    # reshape eigenvalues and penalties so that they broadcast to (rank, k)
     values = parts.values[:, None]
     a = alphas[None, :]
 
@@ -245,7 +245,7 @@ def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     if size == 0:
         return 0.0
 
-    # compute squares in units of the largest entry, so that they neither overflow nor vanish
+    # compute squares in units of the largest entry, so that they neither overflow nor underflow
     squares = xp.sum((gradient / size) ** 2)
     squares_of_B = xp.sum((total.B / size) ** 2)
     return float(xp.sqrt(squares / squares_of_B))

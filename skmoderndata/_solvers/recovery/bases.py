@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.measurements import Operator, basis_operator, from_matrix
 
-# Maximum length of an axis for which a matrix replaces a missing fast transform.
+# Maximum length of an axis for which a matrix is used if there is no fast transform.
 AXIS = 4096
 
 

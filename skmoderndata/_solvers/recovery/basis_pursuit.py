@@ -136,7 +136,7 @@ def basis_pursuit(
     BasisPursuitResult or None
         None if no coefficients satisfy the constraint.
     """
-    # use |y| as the unit; the answer is zero if y is within the bound
+    # use |y| as the unit; if y is within the bound, the solution is zero
     size = float(linalg.norm(y))
     if size <= bound:
         n, k = A.shape
@@ -146,7 +146,7 @@ def basis_pursuit(
     relative_bound = bound / size * (1 - margin)
     p = Pursuit(A, y / size, relative_bound, positive)
 
-    # return the first certified candidate, otherwise the best one
+    # return the first certified candidate, or the best one if none is certified
     best: BasisPursuitResult | None = None
     accepted = False
     if progress is not None:
@@ -188,7 +188,8 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     distance = float(linalg.norm(p.y - near))
     if distance <= p.bound * (1 + RESULT_ROUNDING):
-        # the right segment is near the one where the path broke off, or near its end
+        # the right segment is near the one at which the path broke off, or near the end of the
+        # path
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)
         yield _settle(p, _interior(equations))
@@ -357,7 +358,7 @@ def _settle(
     counts = size > least * size.max(initial=0.0)
     signs = np.where(counts, np.sign(start.coef), 0.0)
 
-    # exchange one column at a time, until the signs are consistent with the segment
+    # exchange one column at a time until the signs are consistent with the segment
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
         result = p.solution(active, signs[active])
@@ -367,7 +368,7 @@ def _settle(
         with_start = p.judge(result.coef, start.dual, "")
         best = p.better(best, with_start._replace(**origin))
 
-        # drop the column with the largest contribution of the wrong sign
+        # drop the column of the wrong sign that contributes most
         wrong = result.coef * signs < 0
         if wrong.any():
             error = np.where(wrong, np.abs(result.coef) * norms, 0.0)
@@ -395,7 +396,7 @@ def _simplex(p: Pursuit) -> BasisPursuitResult | None:
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:
     """Pass the problem, with columns of unit norm, to a conic or linear solver."""
-    # scale columns to unit norm, and use weights that correspond to the original columns
+    # scale the columns to unit norm, with weights that correspond to the original columns
     norms = column_norms(p.A)
     unit = float(norms.max())
     B = p.A / norms

@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Margin by which strict inequalities must hold, because of rounding errors.
+# Margin by which strict inequalities must hold, to allow for rounding errors.
 MARGIN = ACCUMULATED_ROUNDING
 
 
@@ -48,7 +48,7 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         largest = np.sort(rows, axis=1)[:, ::-1][:, :count]
         sums = np.cumsum(largest, axis=1)
         best[:count] = np.maximum(best[:count], sums.max(axis=0))
-    best[count:] = best[count - 1]  # there are no further atoms
+    best[count:] = best[count - 1]  # there are no more atoms
     return best
 
 
@@ -76,7 +76,7 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     if not singular[-1] > MARGIN * singular[0]:
         return -np.inf
 
-    # apply the pseudo-inverse, from the triangular factor, to blocks of the other atoms
+    # apply the pseudo-inverse, computed from the triangular factor, to blocks of the other atoms
     if outside.shape[1] == 0 or len(R) == 0:
         return 1.0
     largest = 0.0
@@ -119,7 +119,7 @@ def isometry_bounds(
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
 
-    # if there are many supports, find a lower bound from random and greedy ones
+    # if there are many supports, compute a lower bound from random and greedy supports
     drawn = [rng.choice(k, size, replace=False) for _ in range(2000)]
     low, high = _extremes(gram, np.array(drawn), np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):
@@ -134,7 +134,7 @@ def isometry_bounds(
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
 
-    # Gershgorin: the largest inner products bound the distance of the eigenvalues from the
+    # Gershgorin: the largest inner products bound the distance between the eigenvalues and the
     # squared norms
     norms = np.diag(gram).real
     products = np.abs(gram - np.diag(norms))

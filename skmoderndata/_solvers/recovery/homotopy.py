@@ -18,7 +18,7 @@ from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, 
 CORRECTIONS = 12
 # Maximum number of operations on the path, in units of one product with A for each row.
 WORK = 50
-# Number of non-zeros per equation beyond which the interior point method is faster.
+# Number of non-zeros per equation above which the interior point method is faster.
 CROWDED = 0.75
 
 
@@ -45,14 +45,14 @@ def follow_path(
     Returns the last segment, the number of factorisations, and whether that is the end of the
     path: it may break off, and it is abandoned if the solution of equations is not sparse.
     """
-    # start with an empty support, at the smallest penalty for which it is optimal
+    # start with an empty support, at the smallest penalty for which this support is optimal
     m, k = A.shape
     none = np.zeros(0)
     segment = Segment(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
     segment, lam = (segment, lam) if start is None else start
     equations = NormalEquations(A, y)
-    barred = np.zeros(k, np.bool_)  # columns in the span of the support
+    barred = np.zeros(k, np.bool_)  # columns that lie in the span of the support
     fewest = max(1, m // 16)
     at_once = fewest
     n_iter = 0
@@ -73,7 +73,7 @@ def follow_path(
             break
 
         # 2. pass up to twice as many breakpoints at once as last time, but no more than there are
-        # coefficients (or m / 16); otherwise, columns would enter and leave again
+        # coefficients (or m / 16); with more, columns would enter and leave again
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
@@ -87,7 +87,8 @@ def follow_path(
         n_iter += count
         work += count * m * max(8, segment.support.size) ** 2
 
-        # 3. if that fails with one breakpoint, let one column enter or leave, as on the exact path
+        # 3. if one breakpoint alone fails, let a single column enter or leave, as on the exact
+        # path
         if new is None and at_once == 1:
             j = order[0]
             lam_new = meets[order[0]]
@@ -108,7 +109,7 @@ def follow_path(
 
         # 4. continue from the new segment
         if new is not None:
-            if barred.any():  # columns stay barred until a column leaves
+            if barred.any():  # columns remain barred until some column leaves
                 barred &= np.isin(segment.support, new.support).all()
             segment = new
             lam = lam_new
@@ -165,7 +166,7 @@ def _corrected(
         new = np.flatnonzero(beyond > lam * (1 + ACCUMULATED_ROUNDING))
         changes = np.count_nonzero(wrong) + new.size
 
-        # stop if the support has settled, or if it does not converge
+        # stop if the support no longer changes, or if it does not converge
         if changes == 0 and step > 0:
             return segment, lam, step
         if step > 3 and changes > max(last, 2):

@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Relative gap and residual at which the descent ends.
+# Relative gap, and relative residual, at which the descent ends.
 ERROR = 1e-11
 # Maximum number of steps.
 MAX_STEPS = 50
@@ -28,7 +28,7 @@ def interior_point(
     It ends at a relative gap and residuals of `ERROR`, or when rounding prevents progress. Returns
     coefficients, the dual variable and the number of steps; each factorises ``A diag(x / z) A'``.
     """
-    # start from the least squares solution, shifted away from the bounds
+    # start from the least squares solution, moved away from the bounds
     m, k = A.shape
     s = np.array([[1.0]] if positive else [[1.0], [-1.0]])
     factor = _factor(A)
@@ -60,7 +60,7 @@ def interior_point(
             best = error
             dual = v
             idle = 0
-            # complementarity requires that x or z is zero; set x to zero where it is smaller
+            # by complementarity, x or z is zero; set x to zero where it is the smaller of the two
             positive_part = np.where(x > z, x, 0.0)
             coef = (positive_part * s).sum(axis=0)
         if not (best > ERROR and idle < 6):

@@ -59,7 +59,7 @@ def largest_distances(R: Array) -> Array:
     """
     p = len(R)
     equal = equal_distances(R)
-    if equal[0, 0] <= p * np.finfo(float).eps:  # a singular R leaves no interior
+    if equal[0, 0] <= p * np.finfo(float).eps:  # if R is singular, there is no interior
         return equal
 
     s = 0.5 * equal.diagonal()
@@ -73,7 +73,7 @@ def largest_distances(R: Array) -> Array:
             hessian = B * B + np.diag(1 / s**2 + 1 / (1 - s) ** 2)
             step = np.linalg.solve(hessian, gradient)
             decrement = float(np.sqrt(gradient @ step))
-            s -= step / (1 + decrement)  # the damped step stays in the interior
+            s -= step / (1 + decrement)  # the damped step remains in the interior
     return np.diag(s)
 
 

@@ -13,7 +13,8 @@ from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_suppo
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
 
-# Maximum length of random vectors that are orthogonalised; longer ones are nearly orthogonal.
+# Maximum length of random vectors that are made orthogonal; longer ones are nearly orthogonal
+# anyway.
 ORTHOGONAL_FROM_VALUES = 20_000
 # Number of random vectors that probe an operator.
 PROBES = 16
@@ -124,18 +125,19 @@ def facts_of(A: Operator) -> Facts:
     # estimate the squared norms of columns; test whether A A' is a multiple of the identity
     for i, g in enumerate(np.sqrt(m) * G.T):
         t = A.adjoint(g[None])
-        squares += t[0] ** 2 / count  # expected value: the squared norms of the columns
+        squares += t[0] ** 2 / count  # expected value of the squared norms of the columns
         if i == 0:
             w = A.forward(t)[0]
             c = float(w @ g) / m
             difference = np.linalg.norm(w - c * g)
             orthogonal = bool(difference <= ACCUMULATED_ROUNDING * np.linalg.norm(w))
 
-    # scale columns whose norms differ by more than chance explains
+    # scale the columns if their norms differ by more than chance explains
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
-    spread = 1.0 if orthogonal else 0.25  # scaled columns destroy the orthogonality of rows
+    # scaling the columns destroys the orthogonality of the rows
+    spread = 1.0 if orthogonal else 0.25
     variance = float((squares / mean_sq).var())
     sizes = None
     if variance > 2.0 / count + spread:

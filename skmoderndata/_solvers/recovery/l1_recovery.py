@@ -22,7 +22,7 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem,
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
 
-# Maximum number of rows, and of entries, for which the matrix is formed immediately.
+# Maximum number of rows, and of entries, for which the matrix is formed from the start.
 FORMED_ROWS = 600
 FORMED_ENTRIES = 2**23
 # Maximum number of entries of a matrix that is formed after the iteration has failed.
@@ -66,7 +66,7 @@ def least_l1(
         Maximum number of pairs of products, one with A and one with its transpose; then the best
         result so far is returned. A step in progress is finished.
     """
-    # decide whether, and when, a matrix may be formed
+    # decide whether and when a matrix may be formed
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
     formed = min(m, n)  # number of products needed to form the matrix
@@ -104,7 +104,7 @@ def least_l1(
     if p.top(slopes) <= ACCUMULATED_ROUNDING * p.norm:  # no coefficients reduce the residual
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
 
-    # try the methods, the cheapest first, until the certificate holds
+    # try the methods until a certificate holds, starting with the cheapest
     reachable = True
     if at_once:
         best, reachable = _by_matrix(p, tol)
@@ -163,6 +163,7 @@ def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
     if result is None:
         return p.failure(), False
     candidate = p.judge(result.coef, result.dual)
-    if p.bound == 0:  # the equations may have been solved for the nearest measurements
+    # the equations may have been solved for the nearest feasible measurements
+    if p.bound == 0:
         candidate = candidate._replace(missed=0.0, gap=result.gap)
     return candidate, True

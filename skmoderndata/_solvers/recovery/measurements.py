@@ -18,7 +18,7 @@ from skmoderndata._solvers.dictionaries.fixed import (
     wavelets,
 )
 
-# Number of unit vectors in one product.
+# Number of unit vectors that are multiplied at a time.
 BLOCK_ROWS = 512
 RANDOM = ("gaussian", "bernoulli", "sparse")
 FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")
@@ -69,7 +69,7 @@ def to_matrix(operator: Operator) -> Array:
     if operator.matrix is not None:
         return _dense(operator.matrix)
 
-    # multiply unit vectors, on the side where there are fewer
+    # multiply the unit vectors of the side that has fewer of them
     m, n = operator.shape
     out = np.empty((m, n))
     if m <= n:
@@ -300,7 +300,7 @@ def _axis_basis(name: str, n: int) -> Any:
         return cosines(n)
     moments = 1 if name == "haar" else int(name[2:])
     low_pass = daubechies_filter(moments)
-    depth = 0  # the largest depth at which the filter fits
+    depth = 0  # find the largest depth at which the filter fits
     while n % 2 ** (depth + 1) == 0 and n // 2**depth >= len(low_pass):
         depth += 1
     atoms = wavelets(n, low_pass, depth)

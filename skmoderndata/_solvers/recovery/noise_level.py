@@ -15,12 +15,12 @@ from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
 
-# Sizes of the penalties, in units of the smallest penalty for which all coefficients are zero.
+# Penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
-# Maximum relative difference of residual norms that counts as none: it neither justifies
-# coefficients nor can be certified.
+# Maximum relative difference of residual norms that counts as zero: it does not justify further
+# coefficients and cannot be certified.
 NOTHING = 1e-6
-# Largest residual, relative to the target, at which equations count as satisfied.
+# Largest residual at which equations count as satisfied, relative to the target.
 EXACT = 1e-9
 
 Folds = Iterable[tuple[Any, Any]]
@@ -112,7 +112,7 @@ def predictive_bound(
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
     credible = credible_number(X[weight > 0])
 
-    # compute the held-out errors; exclude penalties beyond the end of a path
+    # compute the errors on held-out rows; exclude penalties beyond the end of a path
     errors = np.zeros(len(penalties))
     for train, test in folds:
         train = np.arange(len(y))[train]
@@ -134,10 +134,10 @@ def predictive_bound(
         errors[:n_fitted] += weight[test] @ residuals**2
         errors[n_fitted:] = np.inf
 
-    # compute the residual of all rows for the best penalty
+    # compute the residual on all rows for the best penalty
     best = int(np.argmin(errors))
     size = float(linalg.norm(target))
-    if best == 0:  # zero coefficients predict best
+    if best == 0:  # predictions are best with zero coefficients
         return size
     coefs = lasso_path(A, target, penalties, largest=credible, positive=positive)
     n_fitted = len(coefs)
@@ -147,6 +147,7 @@ def predictive_bound(
     bound = float(linalg.norm(target - A @ coef))
     least = float(linalg.norm(target - A @ coefs[-1]))
     if n_fitted == len(penalties) and bound <= (1 + NOTHING) * least:
-        # request least squares, which a bound slightly above its residual would not determine
+        # request least squares, because a bound slightly above their residual would not determine
+        # them
         return 0.0
     return bound if bound < (1 - NOTHING) * size else size

@@ -126,7 +126,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         active = C[:, : t + 1]
         G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ active
         values = _fit(G[: t + 1, : t + 1], active.T @ y, a, D.positive)
-        if values is None:  # the new column is in the span of the chosen ones
+        if values is None:  # the new column lies in the span of the chosen ones
             barred[new] = True
             continue
 
@@ -136,7 +136,7 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         if size >= best * (1 - ACCUMULATED_ROUNDING):
             break
 
-        # 4. drop columns whose coefficient became zero
+        # 4. drop columns whose coefficient has become zero
         stays = np.flatnonzero(values) if D.positive else np.arange(t + 1)
         u = len(stays)
         best = size

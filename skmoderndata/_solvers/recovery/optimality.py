@@ -81,7 +81,7 @@ class Segment(NamedTuple):
             return None
         values = np.maximum(values, 0.0) if positive else values
 
-        # drop coefficients that are negligible in the residual and in the l1 norm
+        # drop coefficients that are negligible in both the residual and the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
         nothing = sizes <= ACCUMULATED_ROUNDING * sizes.max()
@@ -107,7 +107,7 @@ class NormalEquations:
         self.row_of = np.full(A.shape[1], -1)  # position of each column in `rows`
         self.rows = np.empty((0, len(y)))
         self.gram = np.empty((0, 0))
-        self.products = np.empty(0)  # inner products with y
+        self.products = np.empty(0)  # inner products of the columns with y
 
     def _meet(self, columns: Array) -> None:
         """Add columns that no support has used before."""
@@ -150,7 +150,7 @@ class NormalEquations:
         fitted = fitted + again
         residual = residual - combined(again)
 
-        if float(residual @ residual) <= 1e-26:  # the equations hold
+        if float(residual @ residual) <= 1e-26:  # the solution satisfies the equations exactly
             residual = np.zeros(len(self.y))
         return Segment(support, signs, fitted, direction, residual, combined(direction))
 
@@ -180,7 +180,8 @@ def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
     residual = y - Q @ (Q.T @ y)
     residual -= Q @ (Q.T @ residual)
     if support.size == len(y) or float(linalg.norm(residual)) <= ROUNDING:
-        residual = np.zeros(len(y))  # a rounding error, which a small penalty would amplify
+        # this is a rounding error, which a small penalty would amplify
+        residual = np.zeros(len(y))
     return Segment(support, signs, fitted, direction, residual, Q @ inner)
 
 

@@ -6,7 +6,7 @@ from scipy.special import expit, ndtr
 
 from skmoderndata._solvers.common.typing import Array
 
-# Size of the ridge on the coefficients of the logistic curve.
+# Ridge on the coefficients of the logistic curve.
 LOGISTIC_RIDGE = 1e-6
 
 
@@ -60,7 +60,7 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")
 
-    # fit a logistic regression, with half a success and half a failure added for each rho
+    # fit a logistic regression, adding half a success and half a failure for each rho
     hits = hits + 0.5
     trials = trials + 1.0
     unit = np.ptp(rho) or 1.0

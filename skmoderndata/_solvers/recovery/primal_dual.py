@@ -17,11 +17,11 @@ from skmoderndata._solvers.recovery.support_newton import sharpen
 
 # Number of steps between two checks of the gap.
 LOOK = 20
-# Number of steps before Newton's method tries the support; it doubles after each trial.
+# Number of steps before Newton's method is tried on the support; it doubles after each trial.
 FIRST = 60
 # Over-relaxation factor of both steps; it must be below 2.
 RELAXATION = 1.8
-# Largest ratio of primal and dual steps that needs no balancing.
+# Largest ratio of primal to dual steps that needs no balancing.
 IMBALANCE = 20
 
 
@@ -32,7 +32,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     norms of columns differ, each has its own step size, as if it had been scaled to norm 1. From
     time to time, the support is passed to Newton's method.
     """
-    # use separate step sizes for columns of different norms
+    # use separate step sizes for columns with different norms
     m, n = p.A.shape
     a = np.zeros(n)
     q = np.zeros(m)
@@ -41,7 +41,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     if p.sizes is not None:
         unit = 1.0 / p.sizes
         norm = operator_norm(_with_columns_times(p.A, unit))
-    # the ratio of the norms of solution and dual is about 1 / sqrt(number of non-zeros)
+    # the ratio of the norms of the solution and the dual is about 1 / sqrt(number of non-zeros)
     slope = float(np.linalg.norm(p.slopes * unit))
     ratio = 0.3 * slope / norm / np.sqrt(m)
 
@@ -59,7 +59,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
 
-        # 2. take the dual step from the extrapolated point; the ball of radius `bound` shrinks it
+        # 2. take the dual step from the extrapolated point, shrunk by the ball of radius `bound`
         ahead = p.forward(2 * new_a - a)
         w = q + sigma * (ahead - p.y)
         new_q = w
@@ -75,21 +75,22 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         a = a + RELAXATION * step_a
         q = q + RELAXATION * step_q
 
-        # 4. balance the steps by the distance that each has moved
+        # 4. balance the steps by the distances that they have moved
         primal_leads = moved > IMBALANCE * norm * turned
         dual_leads = norm * turned > IMBALANCE * moved
         if step % 10 == 0 and (primal_leads or dual_leads):
             ratio = ratio / (1 - adapt) if primal_leads else ratio * (1 - adapt)
             adapt = 0.95 * adapt
 
-        # 5. check the certificate every few steps; less often, also check it at a refined point
+        # 5. check the certificate every few steps, and less often also at a refined point
         if step % LOOK and not spent():
             continue
         candidates = [best, p.judge(new_a, -q)]
         if step >= following or spent():
             following = 2 * step
             residual = p.y - p.forward(new_a)
-            lam = max(p.top(p.adjoint(residual)), EPS)  # approximate penalty of the point
+            # penalty to which the point corresponds approximately
+            lam = max(p.top(p.adjoint(residual)), EPS)
             candidates.append(sharpen(p, new_a, lam, tol))
         best = min(candidates, key=lambda c: c.badness)
     return best

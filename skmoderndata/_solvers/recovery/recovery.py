@@ -33,7 +33,7 @@ from skmoderndata._solvers.recovery.operator_pursuit import (
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
-# Maximum number of columns whose inner products are worth computing for few signals.
+# Maximum number of columns whose inner products are worth computing for only a few signals.
 DENSE_COLUMNS = 2048
 
 
@@ -60,7 +60,7 @@ class Code(NamedTuple):
     converged: bool
 
 
-# Function that returns the code of a signal within a bound.
+# Function that returns the code of a signal within a given bound.
 Solve = Callable[[Array, float], Code]
 
 
@@ -139,7 +139,7 @@ def recover(
         limits = bounds**2 if bounded else np.full(len(Y), -1.0)
         return _by_coders(Y, to_matrix(A), settings, limits, n_jobs, progress)
 
-    # solve one signal at a time, by the method for its problem
+    # solve for one signal at a time, with the method for its problem
     solve: Solve
     if formed:
         pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
@@ -164,7 +164,7 @@ def _by_coders(
     """Run compiled greedy pursuit or hard thresholding on all signals at once."""
     if progress is not None:
         progress.begin()
-    # opposite columns are duplicates unless signs matter
+    # unless signs matter, a column and its opposite count as duplicates
     used = first_of_repeated(A, signed=True) if settings.positive else A
     atoms = prepare_atoms(used.T, normalize=True, distinct=not settings.positive)
     bounds: dict[str, Any] = {
@@ -190,7 +190,7 @@ def _by_coders(
     if progress is not None:
         progress.end()
 
-    # signals that are within their bound without any column get the code zero
+    # signals within their bound without any column get the code zero
     a = to_dense(codes, A.shape[1])
     residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
@@ -271,7 +271,7 @@ def _each(
         progress.begin()
         codes.append(next(results))
         if progress.end():
-            with warnings.catch_warnings():  # joblib warns of results that are not consumed
+            with warnings.catch_warnings():  # joblib warns about results that are not consumed
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
             break
@@ -283,7 +283,7 @@ def _gather(codes: list[Code], Y: Array, k: int, method: str) -> Recovery:
         empty = np.zeros(0)
         return Recovery(np.zeros((0, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
     unproved = 1.0 if method == "basis_pursuit" else np.nan
-    for y in Y[len(codes) :]:  # signals that were not started
+    for y in Y[len(codes) :]:  # signals for which no computation was started
         residual = float(np.linalg.norm(y))
         codes.append(Code(np.zeros(k), residual, unproved, 0, not y.any()))
     fields = zip(*codes, strict=True)

@@ -23,7 +23,7 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
 NEWTON_STEPS = 40
 # Maximum number of columns in use, as a fraction of the number of measurements.
 FULL = 0.9
-# Relative tolerance for the linear systems while many columns change.
+# Relative tolerance for the linear systems as long as many columns change.
 COARSE = 1e-3
 
 
@@ -48,7 +48,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         if size <= ACCUMULATED_ROUNDING:
             break
 
-        # 2. give up if there is no progress: the support cannot be found in this way
+        # 2. give up if there is no progress: this method cannot find the support
         if size > 0.5 * former or support.size == 0:
             return p.failure()
         former = size
@@ -59,7 +59,7 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
     else:
         return p.failure()
 
-    # drop coefficients that are rounding errors; find a dual variable for the remaining signs
+    # drop coefficients that are rounding errors; find a dual variable for the signs of the others
     used = np.flatnonzero(np.abs(coef) > RESULT_ROUNDING * np.abs(coef).max())
     if p.positive and coef[used].min(initial=0.0) < 0:
         return p.failure()
@@ -93,7 +93,7 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
         if rr < 0.5 * least:
             least = rr
             idle = 0
-        # if columns are well-conditioned, a residual in their span has a larger gradient
+        # if the columns are well-conditioned, a residual in their span has a larger gradient
         ends = idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr
         if rr <= ROUNDING**2 or gg == 0 or ends:
             break
@@ -110,7 +110,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
     h = np.zeros(n)
     sign = np.zeros(n)
     sign[support] = signs
-    free = sign == 0  # columns that may leave again
+    free = sign == 0  # columns that may have to leave again
     accuracy = COARSE
     dual = np.zeros(len(p.y))
     for _ in range(NEWTON_STEPS):
@@ -125,7 +125,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         h[active] = values
         dual = times(values)
 
-        # violated constraints enter, and columns of the wrong sign leave again
+        # columns that violate a constraint enter, and columns with the wrong sign leave again
         slopes = p.adjoint(dual)
         outside = sign == 0
         beyond = p.beyond(slopes, 1 + 0.1 * tol) & outside
@@ -134,7 +134,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         if change == 0 and accuracy <= ACCUMULATED_ROUNDING:
             break
 
-        # solve accurately when few columns change
+        # solve accurately once few columns change
         few = change < max(3, 0.01 * active.size)
         accuracy = ACCUMULATED_ROUNDING if few else COARSE
         sign[wrong] = 0.0
@@ -169,7 +169,8 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         right = p.slopes[active] - lam * signs
         goal = accuracy * lam * size
         values = normal_equations(times, cross, right, coef[active], tol=goal)
-        # every pass recomputes the penalty, so the derivative with respect to it need not be exact
+        # each pass computes the penalty again, so the derivative with respect to it need not be
+        # exact
         goal = max(accuracy, 0.01) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
         # move along the segment to the point where the residual meets the bound
@@ -190,7 +191,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         change = int(np.count_nonzero(wrong) + np.count_nonzero(beyond))
         top = p.top(slopes)
 
-        # if the bound is met, the residual gives a dual variable for the certificate
+        # if the bound is met, the residual provides a dual variable for the certificate
         if met and top > 0:
             dual = residual / top
             slopes_of_dual = slopes / top
