@@ -28,7 +28,7 @@ OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 
 def main(arguments=None):
     """Fit the named estimators, or all of them; the exit status is 0 when each was fitted."""
-    # read the names of the estimators; an unknown one ends the program
+    # read the names of the estimators; an unknown name ends the program
     classes = {cls.__name__: cls for cls in all_estimators()}
     parser = argparse.ArgumentParser(
         prog="python -m skmoderndata.compile", description=__doc__

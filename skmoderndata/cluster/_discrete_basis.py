@@ -162,7 +162,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         cite=("miettinen2008discrete",),
         cost="n p^2 k / 64 for each threshold",
     )
-    _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
+    _ENTRY_SCORE = "boolean_error"  # score that EntrySearchCV uses by default
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "association_threshold": [Real, "array-like", None],
@@ -190,7 +190,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
-    # without these lines, a metadata request for `fit` would have to be repeated for both methods
+    # without these lines, users who request metadata for `fit` would have to do so for both
+    # methods
     __metadata_request__transform = {"entry_weight": UNUSED}
     __metadata_request__predict = {"entry_weight": UNUSED}
 
@@ -349,7 +350,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         gains = bit_gains(bits, weights, float(self.bonus), float(self.penalty))
         fractions = weighted_associations(bits, weights)
 
-        # different thresholds often give the same components
+        # different thresholds often lead to the same components
         by_components = {}
         keys = []
         n_passes = len(thresholds)
@@ -363,7 +364,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 if progress.end():
                     break
 
-        # refit the cheapest components
+        # refit the components with the lowest costs
         order = sorted(by_components, key=lambda key: by_components[key][0].cost)
         for key in order[:REFITTED] if self.refit else ():
             greedy, tau = by_components[key]
@@ -396,11 +397,12 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 words, counts, thresholds, self.n_clusters, *weights, progress
             )
 
-        # choose the cheapest components, or the winner after refits of the best ones
+        # choose the components of lowest cost, or the winner after the best ones have been
+        # refitted
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)
-        # a refit over all sets ends with the best memberships, but a local search may not
+        # a refit over all sets ends with the best memberships, but a local search need not
         exact = self.refit and all_sets_fit(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
 

@@ -131,7 +131,7 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         uncovered = columns.copy()
         n_ones = int(count_ones(uncovered).sum())
 
-        # the loop terminates, because every concept covers at least one uncovered 1
+        # the loop ends, because every concept covers at least one 1 that was uncovered
         intents = []
         covered = []
         limit = n_ones if self.n_clusters is None else min(self.n_clusters, n_ones)

@@ -254,7 +254,7 @@ class KMedoids(
 
     def _keep(self, X, medoids):
         """Store the medoids, and the nearest medoid of each sample."""
-        # assign samples of weight zero to the nearest medoid as well
+        # assign samples of weight zero to the nearest medoid, too
         centers = None if self.metric == "precomputed" else X[medoids]
         to_medoids = X[:, medoids] if centers is None else self._distances(X, centers)
 
@@ -265,7 +265,7 @@ class KMedoids(
         elif centers is not None:
             self.cluster_centers_ = centers
         elif hasattr(self, "cluster_centers_"):
-            del self.cluster_centers_  # remove the result of an earlier fit
+            del self.cluster_centers_  # remove the attributes of an earlier fit
         self.labels_ = to_medoids.argmin(axis=1)
 
     @by_rows
@@ -374,7 +374,8 @@ class KMedoids(
         if self.metric not in PARAMETERS:
             if self.metric == "cosine":
                 return pairwise_distances(X, Z, metric="cosine")
-            # cdist uses differences; with inner products, copies of a row would be 1e-8 apart
+            # cdist computes differences; with inner products, copies of a row would have a
+            # distance of 1e-8
             return cdist(X, X if Z is None else Z, CDIST_NAMES.get(self.metric, self.metric))
         params = self.metric_params or {}
         D = elastic_matrix(X, Z, metric=self.metric, n_jobs=self.n_jobs, name=name, **params)

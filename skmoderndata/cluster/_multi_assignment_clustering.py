@@ -66,17 +66,17 @@ from skmoderndata._solvers.common.row_sample import MOST_ROWS
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 from skmoderndata.cluster._base import BooleanComponents
 
-# Minimum relative rise of the likelihood at which other sources replace the sources of a stream.
+# Minimum relative rise of the likelihood at which new sources replace the sources of a stream.
 LEAST_RISE = 1e-6
 # Fraction of the reconstructed bits in which the two likeliest starts may differ without a
 # warning. In 21 % of 528 random tables, the result had clearly more wrong bits than the true
 # sources. The warning appeared for 78 % of these tables (90 % of the worst of them), and for 13 %
 # of the remaining tables.
 MAX_DISAGREEMENT = 0.05
-# Minimum number of starts, and of rows, for which a disagreement is meaningful.
+# Minimum number of starts, and minimum number of rows, for which a disagreement is meaningful.
 MIN_STARTS = 3
 MIN_ROWS = 30
-# Number of tables over features and assignment sets that are in memory at once.
+# Number of tables over features and assignment sets that are in memory at the same time.
 TABLES = 6
 
 
@@ -244,7 +244,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         cost="T n p S, for S assignment sets",
         fits_blocks=True,
     )
-    _ENTRY_SCORE = "boolean_error"  # default score of EntrySearchCV
+    _ENTRY_SCORE = "boolean_error"  # score that EntrySearchCV uses by default
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "max_assignments": [AT_LEAST_ONE, None],
@@ -343,9 +343,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             partial(one_start, data, sample, sets, settings),
             list(zip(kinds, seeds, strict=True)),
             task_name="pass",
-            max_passes=None,  # a refit ends when the likelihood does not improve
+            max_passes=None,  # end the refits when the likelihood does not improve
             n_jobs=self.n_jobs,
-            prefer="threads" if blocks else None,  # threads can submit their passes to Dask
+            # several threads can submit their passes to Dask
+            prefer="threads" if blocks else None,
         )
 
         doubt_of_starts = None
@@ -353,7 +354,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             differing = disagreement(sample, results)
             doubt_of_starts = self._doubt_of_starts(differing, len(results))
 
-        # keep the likeliest start
+        # keep the start with the largest likelihood
         best = max(results, key=lambda result: result.log_likelihood)
         model = best.model
         statistics = best.statistics
@@ -416,7 +417,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = Statistics(ones, zeros, free_energy)
         rates = self._rates + _soft_counts(data, model)
 
-        # replace the sources if others are likelier on the stored rows
+        # replace the sources if others have a larger likelihood on the stored rows
         doubled = stream.n_seen >= 2 * stream.n_searched
         if doubled or not _all_used(model, total):
             better = self._search_again(stream, model, doubled)
@@ -425,7 +426,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if doubled:
             stream = stream._replace(n_searched=stream.n_seen)
 
-        # update the sources, then the noise, from soft counts if there are any
+        # update the sources, then the noise, using soft counts if there are any
         U = improve_sources(model, total)
         counts = rates
         if rates.sum(axis=1).min() < 1:
@@ -549,7 +550,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             seed = kind, rng.randint(MAX_INT32)
             rivals.append(one_start(rows, rows, sets, settings, seed=seed))
 
-        # 3. Choose the likeliest sources.
+        # 3. Choose the sources with the largest likelihood.
         best = max(rivals, key=lambda start: start.log_likelihood)
         rise = best.log_likelihood - current.log_likelihood
         scale = stream.n_seen / rows.shape[0]
@@ -600,7 +601,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
             return self.n_clusters
 
-        # count distinct rows, first among a few rows, which may be enough
+        # count the distinct rows, first among a few rows, because these may be enough
         n_rows = data.shape[0]
         blocks = isinstance(data, BitBlocks)
         if blocks:
@@ -705,7 +706,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = 0.0
         for rows, _, _, log_p in likelihood_blocks(data, model):
             peak = log_p.max(axis=1, keepdims=True)
-            # sets with the same union differ only by rounding: use the first, the smallest
+            # sets with the same union differ only by rounding errors: use the first one, which is
+            # the smallest
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total

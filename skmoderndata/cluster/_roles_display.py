@@ -143,7 +143,7 @@ class RolesDisplay:
                 "RolesDisplay(components=..., assignments=...)."
             )
 
-        # use the same bits and roles as the estimator
+        # use the bits and roles that the estimator uses
         display = cls(
             components=components,
             assignments=estimator.transform(X),
@@ -181,7 +181,8 @@ class RolesDisplay:
         self.column_order_ = right_order(roles)[:max_columns]
         cells = self._cells(roles, has_role)
 
-        # make panel heights proportional to roles and people, with at most 4 inches for people
+        # make the heights of the panels proportional to the numbers of roles and people, with at
+        # most 4 inches for people
         n_drawn, p_drawn = cells.shape
         heights = (LINE * k, min(LINE * n_drawn, 4.0))
         width = max(2 * FRAME + LINE * p_drawn, figure_size(0)[0])
@@ -301,7 +302,7 @@ def _draw_cells(ax, cells, style):
         cells, **({"cmap": colormap, "vmin": -0.5, "vmax": len(CELLS) - 0.5} | style)
     )
 
-    # draw a legend of the kinds that occur, with their shares
+    # draw a legend of the kinds of cells that occur, with their shares
     present = np.unique(cells)
     handles = [
         Patch(facecolor=colour, edgecolor="0.5", label=f"{name}: {(cells == kind).mean():.1%}")

@@ -189,7 +189,7 @@ def _balanced_factors(X, k):
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
 
-    # the matrix has integer entries, so smaller eigenvalues are zeros with rounding errors
+    # the entries of the matrix are integers, so smaller eigenvalues are rounding errors of zero
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
@@ -228,7 +228,7 @@ def _leading_eigenvectors(X, k, *, rows):
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
         )
-        # use the same start in every fit
+        # use the same initial vector in every fit
         start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)
         values, vectors = (array[..., ::-1] for array in eigsh(gram, k, v0=start))
     return np.maximum(values, 0.0), vectors
@@ -246,5 +246,6 @@ def _times(X, M):
 def _at_least(factors, fraction, *, axis):
     """Round each factor at a fraction of its maximum; a zero factor is empty."""
     peak = factors.max(axis=axis, keepdims=True)
-    # lower the threshold slightly, so that entries that differ only by rounding stay together
+    # lower the threshold slightly, so that entries that differ only by rounding errors are treated
+    # alike
     return (factors >= (fraction - RESULT_ROUNDING) * peak) & (peak > 0)

@@ -239,7 +239,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         )
 
         best = min(results, key=lambda result: result.objective)
-        # the objective is infinite if the band admits no alignment
+        # the objective is infinite if the band does not allow any alignment
         if not np.isfinite(best.objective):
             raise ValueError(
                 f"{name}: radius={self.radius} admits no alignment of some series with any "

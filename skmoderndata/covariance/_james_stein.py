@@ -289,7 +289,7 @@ def shrink(difference, scale, degrees, *, c, positive_part):
     m - c (2 (q - 2) - c) / D. If the factor is truncated at 0, the estimate is m - 2 q + D.
     """
     m = len(difference)
-    if not scale.all():  # no noise
+    if not scale.all():  # there is no noise
         return 1.0, 1.0
     D = float(np.sum((difference / scale) ** 2))
     if D <= c and positive_part:

@@ -233,7 +233,7 @@ class MultiviewTransformer(
     def _take_views(self, X, y, *, reset):
         """Split the input into validated views, with None for a missing view."""
         name = type(self).__name__
-        # One array may be cut into views.
+        # The views may be column slices of one array.
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, all_views=True)
@@ -244,7 +244,7 @@ class MultiviewTransformer(
         tuples = self._is_list_of_tuples(X)
         if reset:
             self._side_by_side = tuples
-        # Each sample is a tuple: entry v of all tuples forms view v.
+        # Or each sample is a tuple: entry v of all tuples forms view v.
         if tuples:
             X = [list(view) for view in zip(*as_samples(X, name), strict=True)]
             y = None
@@ -317,7 +317,7 @@ class MultiviewTransformer(
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
             "ensure_min_samples": 2 if reset else 1,
-            # `_check_missing` has a more specific message for missing views.
+            # For missing views, `_check_missing` has a more specific message.
             "ensure_all_finite": True if sparse.issparse(X) else "allow-nan",
         }
 
@@ -428,7 +428,7 @@ class MultiviewTransformer(
         needs_y = self.view_slices is None
         tags.target_tags.required = needs_y
         tags.target_tags.multi_output = needs_y
-        # Views are tables: one-dimensional integers look like labels and raise ValueError.
+        # Views have to be tables: one-dimensional integers look like labels and raise ValueError.
         tags.target_tags.single_output = not needs_y
         tags.input_tags.sparse = self._sparse_views
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -555,7 +555,7 @@ def cut_columns(X, view_slices, name):
             columns = slice(*pair)
         start, stop, step = columns.indices(p)
 
-        # Python shortens slices that are too long; here they raise ValueError.
+        # Python shortens slices that extend beyond the end; here they raise ValueError.
         if len(range(start, stop, step)) == 0 or (
             columns.stop is not None and columns.stop > p
         ):
@@ -669,7 +669,8 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
     `endless` marks views with a kernel of infinite rank, which only rounding limits.
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
-    # Reject data for which one view, or two views together, have as many directions as samples.
+    # Reject data for which one view, or two views together, have as many directions as there are
+    # samples.
     n_degrees = min(rows.size for rows in samples.rows) - 1 - samples.n_confounders
     ranks = sorted(whitened[v].rank for v in free)
     full = any((endless and endless[v]) or whitened[v].rank >= n_degrees for v in free)

@@ -203,7 +203,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
 
     def _fit_confounders(self, views, samples, confounders):
         """Store the effects of the confounders; return the residuals of the training views."""
-        # 1. Scale the confounders, so that their units do not decide about their rank.
+        # 1. Scale the confounders, so that their rank does not depend on their units.
         Z = confounder_table(confounders, samples.n, owner=type(self).__name__)
         used = np.arange(samples.n)
         if samples.weights is not None:
@@ -212,10 +212,10 @@ class PartialViews(SecondViewPredictor, LinearViews):
         self.confounder_means_ = weighted_mean(Z[used], w)
         units = np.abs(Z[used] - self.confounder_means_).max(axis=0)
         constant = units <= ACCUMULATED_ROUNDING * np.abs(self.confounder_means_)
-        units[constant] = np.inf  # no effect
+        units[constant] = np.inf  # a constant confounder has no effect
         centred = (Z - self.confounder_means_) / units
 
-        # 2. Fit each view by least squares, with a constant.
+        # 2. Fit each view to them by least squares, with a constant.
         self.confounder_coef_ = []
         residuals = []
         n_confounders = 0
@@ -228,7 +228,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
             slopes, rank = _slopes(centred[rows], view[rows].astype(np.float64), root)
             residual = view - centred @ slopes
 
-            # A column that the confounders explain holds only rounding errors.
+            # If the confounders explain a column, only rounding errors remain of it.
             present = view[rows]
             size = np.abs(residual[rows] - residual[rows].mean(axis=0)).max(axis=0)
             rounding = 1000 * np.finfo(view.dtype).eps * np.abs(present).max(axis=0)

@@ -50,7 +50,8 @@ from skmoderndata.cross_decomposition._base import (
 )
 
 # Maximum number of samples for which solver="auto" is exact for a few pairs of two views. With
-# 3,000 samples, the exact solution takes 0.9 to 1.3 s and omits nothing; rank 300 takes 0.1 s.
+# 3,000 samples, the exact solution takes 0.9 to 1.3 s and omits nothing; an approximation of rank
+# 300 takes 0.1 s.
 FEW_PAIRS_LIMIT = 3000
 
 
@@ -82,7 +83,7 @@ class KernelViews(MultiviewTransformer):
         kernel = self._kernel_of(v)
         if is_structured(kernel):
             return structured_samples(kernel, X, type(self).__name__, own=reset)
-        if v == 0:  # `super` rejects texts in later views, which look like labels
+        if v == 0:  # `super` would reject texts in later views, because they look like labels
             refuse_texts(kernel, X, type(self).__name__)
         X = super()._check_view(v, X, reset=reset)
         if is_precomputed(kernel) and reset:
@@ -92,7 +93,8 @@ class KernelViews(MultiviewTransformer):
     def _is_list_of_views(self, X, y, *, reset=False):
         if not is_structured(self._kernel_of(0)):
             return super()._is_list_of_views(X, y, reset=reset)
-        # Lists of tokens or arrays of series may look like views but be samples of one view.
+        # Lists of tokens, or arrays of series, may look like several views although they are
+        # samples of one view.
         if y is not None or not isinstance(X, list | tuple) or not X:
             return False
         if not reset and len(X) != self.n_views_:
@@ -127,7 +129,7 @@ class KernelViews(MultiviewTransformer):
             return super()._present(v, X)
         if not self._allows_missing():
             return np.arange(count_samples(X))
-        # A missing sample is missing in the rows and in the columns.
+        # Leave out a missing sample in both the rows and the columns.
         missing = np.isnan(X).all(axis=1)
         return np.flatnonzero(~missing)
 
@@ -161,7 +163,7 @@ class KernelViews(MultiviewTransformer):
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
-                # These kernels have the same centred matrix after a shift of all samples, and
+                # If all samples are shifted, the centred matrices of these kernels stay the same;
                 # centred samples lose fewer digits.
                 if w is None:
                     shift = X.mean(axis=0, dtype=np.float64)
@@ -240,7 +242,7 @@ class ViewKernel(NamedTuple):
 
     gram: Gram
     # Vector that is subtracted from the samples; None if a shift would change the centred kernel
-    # matrix, or if the samples are sparse.
+    # matrix or if the samples are sparse.
     shift: Any
 
     def prepare(self, X):
@@ -270,7 +272,7 @@ class KernelSolution(NamedTuple):
     pairs: Pairs
     duals: list[Any]
     intercepts: list[Any]
-    fitted: list[Any]  # samples that the dual coefficients refer to
+    fitted: list[Any]  # samples to which the dual coefficients refer
     residuals: list[float]
     scores: list[Any]  # scores of the training samples
     solver: str
@@ -285,7 +287,7 @@ class ReducedView(NamedTuple):
     means: np.ndarray  # column means that were subtracted
     scale: float
     pen: Penalty
-    fitted: Any  # samples that the dual coefficients refer to
+    fitted: Any  # samples to which the dual coefficients refer
     residual: float  # fraction of the trace outside the low-rank approximation
     lift: Any  # function from weights of features to dual coefficients
     weights: Any  # weights of the samples; None if all are 1
@@ -386,12 +388,12 @@ def estimated_gains(view):
 
 def kernel_solution(pairs, coefs, scores, reduced, samples, settings, gains):
     """Compute dual coefficients and constants from coefficients of the centred matrices."""
-    # These signs do not depend on how often samples are repeated.
+    # Choose signs that do not depend on how often samples are repeated.
     signs = signs_of_peaks(scores[0])
     duals = []
     intercepts = []
     for view, coef in zip(reduced, coefs, strict=True):
-        # Undo the centring: return to coefficients of the samples, and a constant.
+        # Undo the centring: convert to coefficients of the samples and a constant.
         if view.lift is None:
             dual = centre_dual(coef, view.weights) / view.scale
             intercept = -(view.means @ dual)
@@ -433,7 +435,7 @@ def _exact_view(v, X, gram, rows, w, settings):
     trace = float(K.trace())
     if not trace > ACCUMULATED_ROUNDING * size:
         raise ValueError(constant_view(v))
-    # Scaling keeps products of kernel matrices finite.
+    # Scaling keeps the products of kernel matrices finite.
     scale = trace / float(weights.sum())
     K /= scale
     fitted = Columns(rows) if gram.precomputed else X
@@ -493,11 +495,11 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         for rows_of_block, K in gram.blocks(X, landmarks):
             G[rows_of_block] = K @ R
         lift = MatrixLift(R)
-        omitted = 0.0  # the user set the number of landmarks, so do not warn
+        omitted = 0.0  # the user has set the number of landmarks, so do not warn
         explained = np.einsum("ij,ij->", G, G)
         residual = relative_gap(trace, explained, unit=trace)
 
-    # Centre, and multiply the rows by the roots of the weights.
+    # Centre the features, and multiply the rows by the roots of the weights.
     means = weighted_mean(G, w)
     G -= means
     if w is not None:

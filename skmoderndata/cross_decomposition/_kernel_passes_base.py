@@ -87,7 +87,7 @@ class Cut(NamedTuple):
 class ViewFeatures(NamedTuple):
     """Function that computes the features of one view, ``k(x, landmarks) R``."""
 
-    kernel: Any  # ViewKernel
+    kernel: Any  # ViewKernel, for each view
     landmarks: Any
     R: np.ndarray
 
@@ -105,7 +105,7 @@ class PassViews(NamedTuple):
     blocks: Any
     cut: Cut
     surveys: list[Any]
-    keys: list[np.ndarray]  # sort keys of the rows of positive weight, for each view
+    keys: list[np.ndarray]  # keys that sort the rows of positive weight, for each view
 
     @classmethod
     def of(cls, estimator, X, y, sample_weight):
@@ -140,7 +140,7 @@ class PassViews(NamedTuple):
     def samples(self):
         """Describe the rows in the form that the solver expects."""
         n = self.surveys[0].n_used
-        everything = np.broadcast_to(np.intp(0), n)  # a broadcast view needs no memory
+        everything = np.broadcast_to(np.intp(0), n)  # a view that is broadcast takes no memory
         return Samples(n, [everything] * len(self.widths), None)
 
     def sum(self, function, features, *shared):
@@ -253,12 +253,13 @@ class PassSolution(NamedTuple):
     kernels: list[Any]
     solution: Any  # KernelSolution, without scores
     correlations: np.ndarray  # correlations of the scores
-    slopes: Any  # slopes of the second view on the scores of the first; mean of that view
+    # slopes of the second view on the scores of the first, and mean of the second view
+    slopes: Any
 
 
 def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **problem):
     """Solve the problem on a small table that has the same inner products as the features."""
-    # 1. Compute features of each view, and the triangular factor of all of them side by side.
+    # 1. Compute the features of each view, and the triangular factor of all features side by side.
     features = _features_of_views(estimator, views)
     *sums, raw_sums, traces, explained = views.sum(_sums_of_views, features)
     means = [total / views.weight for total in sums]
@@ -267,7 +268,7 @@ def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **proble
     cuts = np.cumsum([len(mean) for mean in means])
     *matrices, raw = np.split(triangle.R, cuts, axis=1)
 
-    # 2. Split the factor into views, whiten them and compute their pairs.
+    # 2. Split the factor into views, whiten the views and compute their pairs.
     reduced = [
         _reduced(v, G, means[v], features[v], traces[v], explained[v], penalty(alpha, rule))
         for v, (G, alpha) in enumerate(zip(matrices, alphas, strict=True))
@@ -280,14 +281,14 @@ def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **proble
     )
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
 
-    # 3. Compute coefficients, with signs from the rows of the first view.
+    # 3. Compute the coefficients, with signs that depend on the rows of the first view.
     coefs = [coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)]
     (peaks,) = views.sum(_peaks_of_view, features, means[0], coefs[0])
     peak = peaks.values[None, :]
     gains = gains_of(reduced, whitened, [views.weight] * len(reduced))
     solution = kernel_solution(pairs, coefs, [peak], reduced, samples, settings, gains)
 
-    # 4. Compute correlations, and the regression of the second view.
+    # 4. Compute the correlations, and the regression of the second view.
     signs = np.where(peak < 0, -1.0, 1.0)
     turned = [_mirrored((G @ coef) * signs) for G, coef in zip(matrices, coefs, strict=True)]
     slopes = None

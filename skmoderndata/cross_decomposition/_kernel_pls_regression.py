@@ -65,7 +65,8 @@ class _Route(NamedTuple):
     shifts: np.ndarray  # offsets of the scores, due to centring
     unit: float
     pivots: np.ndarray  # rows whose kernel values give the scores of new samples
-    residual: float  # trace outside the approximation, relative to the trace of the kernel
+    # trace outside the approximation, as a fraction of the trace of the kernel
+    residual: float
 
 
 class KernelPLSRegression(
@@ -255,7 +256,8 @@ class KernelPLSRegression(
         gram = self._resolve(X, w)
         exact = not is_low_rank(self.solver, gram, count_samples(X), EXACT_LIMIT)
 
-        # Scale the centred targets to maximum 1; weights enter as their square roots.
+        # Scale the centred targets to a maximum of 1, and multiply them by the square roots of the
+        # weights.
         mean = weighted_mean(Y, w)
         size = np.abs(Y - mean).max() or 1.0
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
@@ -307,7 +309,7 @@ class KernelPLSRegression(
         if (diagonal < -INDEFINITE * largest).any():
             raise ValueError(self._indefinite())
 
-        # A kernel that is constant up to rounding has no components.
+        # A kernel that is constant up to rounding errors has no components.
         rounding = len(K) * EPS * largest
         means = centre_kernel(K, w)
         scale = np.abs(K.diagonal()).max() or 1.0
@@ -335,7 +337,7 @@ class KernelPLSRegression(
             raise ValueError(self._indefinite()) from error
         warn_of_rank(self, len(low.pivots), omitted_fraction(low))
 
-        # A kernel that is constant up to rounding has no components.
+        # A kernel that is constant up to rounding errors has no components.
         G = low.factor
         L = G[low.pivots]
         means = weighted_mean(G, w)

@@ -126,7 +126,7 @@ class LinearViews(MultiviewTransformer):
             self.x_weights_, self.y_weights_ = self.weights_
         self.ranks_ = np.array(solution.ranks)
 
-        # The objective gives the regularised correlations; the scores give the plain correlations.
+        # The objective gives the regularised correlations, the scores give the plain ones.
         self.regularized_correlations_ = pairs.values
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         self.correlations_ = mean_correlations(spread, samples.weights)
@@ -186,7 +186,8 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         weights.append(side.weights(c))
         scores.append(training_scores(side.view, c, samples.weights_of(v)))
 
-    # Make positive the weight of the first view that is largest in units of standard deviations.
+    # Give a positive sign to the largest weight of the first view, in units of standard
+    # deviations.
     signs = signs_of_peaks(weights[0] * sides[0].scale[:, None])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(
@@ -210,7 +211,7 @@ class LinearView(NamedTuple):
     def weights(self, c):
         """Convert directions of the whitened view to column weights in the units of X."""
         W = coefficients(self.view, c)
-        # If sparse columns outnumber the rows, the coefficients belong to the rows.
+        # If there are more sparse columns than rows, the coefficients belong to the rows.
         if sparse.issparse(self.view.whiten):
             W = self.rows.inner(W)
         return W / self.scale[:, None]
@@ -267,13 +268,13 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
         fitted = Samples(len(train), [rows] * len(views), w[train])
         held_out = [X[test] for X in views]
 
-        # Compute the eigenvectors once for all penalties.
+        # Compute the eigenvectors once and use them for all penalties.
         try:
             sides = [
                 whitened_view(X[train], fitted, v, alpha=0.5, scale=scale)
                 for v, X in enumerate(views)
             ]
-        except ValueError:  # a view is constant without the held-out rows
+        except ValueError:  # without the held-out rows, a view is constant
             continue
 
         total = w[train].sum()
@@ -286,7 +287,7 @@ def alpha_of_folds(views, samples, *, scale, k, criterion, name):
             sums = _products_of_pairs(scores, w[test])
             products[a, :, : sums.shape[1]] += sums
 
-    # ties go to the stronger regularisation
+    # on ties, choose the stronger regularisation
     both, squares_of_first, squares_of_second = np.moveaxis(products, 3, 0)
     sizes = np.sqrt(squares_of_first * squares_of_second)
     correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0)
@@ -344,7 +345,7 @@ def centred_dense(X, w, scale):
     peak = np.abs(G).max(axis=0)
     G -= mean
 
-    # A constant column contains only rounding errors after centring.
+    # After centring, a constant column contains only rounding errors.
     rounding = 8 * np.finfo(X.dtype).eps * np.abs(mean)
     constant = np.abs(G).max(axis=0) <= rounding
     G[:, constant] = 0.0
@@ -368,7 +369,7 @@ def centred_sparse(X, w, scale):
     w = np.ones(n) if w is None else w
 
     X = X.astype(np.float64).tocsc()
-    # Sum the squared deviations of the stored entries and of the zeros that are not stored.
+    # Sum the squared deviations of the stored entries, and of the zeros that are not stored.
     X.sum_duplicates()
     total = w.sum()
     mean = np.asarray(w @ X).ravel() / total

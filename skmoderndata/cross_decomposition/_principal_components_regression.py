@@ -77,7 +77,7 @@ _NO_APPROXIMATION = (
     "PrincipalComponentsRegression(solver={!r}) is for kernels other than 'linear', which needs "
     "no approximation; use solver='auto'."
 )
-# Minimum number of components that the search by leave-one-out computes at first.
+# Minimum number of components that are computed at first in the search by leave-one-out.
 START = 64
 
 
@@ -85,18 +85,20 @@ class Components(NamedTuple):
     """Principal components of centred samples, in descending order."""
 
     values: np.ndarray  # (k,), squared lengths of the training scores
-    units: np.ndarray  # (n, k), training scores of length one, roots of the weights included
+    # (n, k), training scores of length one, multiplied by the roots of the weights
+    units: np.ndarray
     total: float  # sum of squares of the centred samples
-    # function of values and units that returns rotations R and shifts;
-    # scores are `features @ R + shift`
+    # function of values and units that returns rotations R and shifts; the scores are `features @
+    # R + shift`
     rotate: Callable
-    signs: Callable  # function of R: signs that follow the convention of the package
+    # function of R that returns signs that follow the convention of the package
+    signs: Callable
     # (r, k), directions in the space of the features; only for features that are read in passes
     directions: np.ndarray | None = None
 
 
-# Size of the rounding error of a kernel value, relative to the largest value: 16 units of
-# rounding. Without fused multiplications, all samples can share errors of eight units.
+# Rounding error of a kernel value, relative to the largest value: 16 units of rounding. Without
+# fused multiplications, all samples can share errors of eight units.
 ERROR_OF_KERNEL = 16 * np.finfo(np.float64).eps
 
 
@@ -303,7 +305,7 @@ class PrincipalComponentsRegression(
         target_means = weighted_mean(Y, w)
         residual = roots[:, None] * (Y - target_means)
 
-        # 2. Compute as many principal components as the choice of their number needs.
+        # 2. Compute as many principal components as are needed to choose their number.
         enough = self._enough(X, Y, roots, residual)
         if isinstance(self.kernel, str) and self.kernel == "linear":
             components = self._linear_components(X, w, roots, enough)
@@ -330,7 +332,7 @@ class PrincipalComponentsRegression(
 
         # 2. Compute the map from new samples to scores, and the regression on the scores.
         rotations, shift = components.rotate(values, units)
-        fitted = units.T @ residual  # coefficients of unit scores
+        fitted = units.T @ residual  # coefficients of the scores of length one
         on_scores = fitted / np.sqrt(values)[:, None]
         coef = rotations @ on_scores
         intercept = target_means + shift @ on_scores
@@ -352,7 +354,7 @@ class PrincipalComponentsRegression(
         self.explained_variance_ = values / weight
         self.explained_variance_ratio_ = values / total if total > 0 else values
 
-        # The unexplained part should be orthogonal to the components.
+        # The part that is not explained should be orthogonal to the components.
         unexplained = residual - units @ fitted
         largest = np.abs(units.T @ unexplained).max(initial=0.0)
         self.stationarity_ = float(largest / (linalg.norm(residual) or 1.0))
@@ -376,7 +378,7 @@ class PrincipalComponentsRegression(
 
     def _fit_passes(self, X, y, sample_weight):
         """Compute components and regression from sums over the rows."""
-        # 1. Open the rows and their features: the columns, or kernel values with landmarks.
+        # 1. Open the rows and their features: the columns, or the kernel values with landmarks.
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted, at_least=2)
         check_numbers(self, blocks)
@@ -392,7 +394,7 @@ class PrincipalComponentsRegression(
             self.solver_ = "nystroem"
             self.X_fit_ = table.features.landmarks
 
-        # 2. Compute a small table with the inner products of the centred columns and targets.
+        # 2. Compute a small table that has the inner products of the centred columns and targets.
         sums, target_sums, beyond = table.sum(_sums_of_rows)
         means = sums / table.weight, target_sums / table.weight
         (triangle,) = table.sum(_triangle_of_rows, *means)
@@ -509,7 +511,7 @@ class PrincipalComponentsRegression(
         """Keep samples of positive weight; return X, Y, whether y is one target, rows, weights."""
         X, Y, one_target = samples_and_targets(self, X, y)
 
-        # Reject combinations of kernel and solver that do not fit together.
+        # Reject combinations of kernel and solver that are not possible.
         if self.solver == "primal" and self.kernel != "linear":
             raise ValueError(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
@@ -592,7 +594,7 @@ class PrincipalComponentsRegression(
             alphas = centre_dual(unit_scores, w)
             return alphas, -(K_means @ alphas)
 
-        # Choose the signs as if each copy of a sample were a row of its own.
+        # Choose the signs as if each copy of a sample were a separate row.
         total = float(K.trace())
         return Components(values, V, total, rotate, lambda R: row_signs((R / copies).T))
 
@@ -627,8 +629,8 @@ class PrincipalComponentsRegression(
         n, p = G.shape
         k = self.n_components
 
-        # For sparse rows, compute a few vectors by Lanczos iterations, or many from the smaller
-        # product.
+        # For sparse rows, compute a few vectors by Lanczos iterations, or many vectors from the
+        # smaller product.
         if isinstance(G, CentredRows):
             squares = float(G.X.data @ G.X.data)
             of_means = G.total * float(G.mean @ G.mean)
@@ -694,7 +696,7 @@ class PrincipalComponentsRegression(
         if self.n_components is None:
             return len(values)
 
-        # Choose the smallest number of components that explains the fraction.
+        # Choose the smallest number of components that explains the requested fraction.
         n_all = len(values)
         if isinstance(self.n_components, float) and self.n_components < 1:
             fractions = np.cumsum(values) / total if total > 0 else values
@@ -773,12 +775,12 @@ def left_out(V, leverage, residual, group=None, fitted=None):
     squares = np.zeros((V.shape[1], residual.shape[1]))
     n_bound = np.zeros(V.shape[1], dtype=int)
     for j in range(V.shape[1]):
-        # Update residual and leverage by one more component.
+        # Update the residual and the leverage for one more component.
         v = V[:, j]
         residual = residual - np.outer(v, v @ residual if fitted is None else fitted[j])
         leverage = leverage + v * v
 
-        # Divide the residual by 1 - leverage, for all copies of a sample together.
+        # Divide the residual by 1 - leverage; all copies of a sample are left out together.
         free = 1 - (leverage if group is None else np.bincount(group, leverage)[group])
         n_bound[j] = np.count_nonzero(~(free > RESULT_ROUNDING))
         if n_bound[j] == 0:

@@ -138,7 +138,7 @@ def _blocks(k, p, overlap, size):
 
 
 def _shared(size, overlap):
-    # Round down, so that each source keeps features of its own if overlap is below 1/2
+    # Round down, so that each source has features that no other source has if overlap is below 1/2
     return int(overlap * size + RESULT_ROUNDING)
 
 
@@ -158,7 +158,8 @@ def _draw_sets(n, k, largest, allow_empty, rng):
         repeated = np.concatenate([every, extra])
         return sets[rng.permutation(repeated)]
 
-    # Draw the size of each set in proportion to the number of such sets, then its members
+    # Draw the size of each set with a probability proportional to the number of sets of this size,
+    # then its members
     smallest = 0 if allow_empty else 1
     sizes = np.arange(smallest, largest + 1)
     up_to = [count_assignment_sets(k, size, allow_empty=allow_empty) for size in sizes]

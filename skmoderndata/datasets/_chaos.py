@@ -13,7 +13,7 @@ from skmoderndata._estimator.compat import (
 )
 from skmoderndata._solvers.common.tolerances import RESULT_ROUNDING
 
-# Number of steps before the orbit is considered to be on the attractor.
+# Number of steps after which the orbit is assumed to be on the attractor.
 N_TRANSIENT = 500
 
 

@@ -58,7 +58,7 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
             "with the files of the UEA archive."
         )
 
-    # Each line holds an utterance: its channels, then the speaker
+    # Each line contains an utterance: its channels, followed by the speaker
     X = []
     y = []
     inside = False

@@ -17,8 +17,8 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.datasets._base import checked_image_shape
 
-# Maximum amplitude of each of the two light components; at this value, no pixel of the background
-# turns dark.
+# Maximum amplitude of each of the two light components; with this value, no pixel of the
+# background becomes dark.
 _FADE = 0.45
 
 
@@ -239,7 +239,8 @@ def make_video(
         across = np.linspace(-1, 1, width)
     strength = np.array([1.0, 0.5])
     light = _slow(rng, n_frames, 2) * illumination * strength
-    # The first column lights the whole image; the second brightens the right and dims the left
+    # The first column lights the whole image; the second brightens the right side and dims the
+    # left
     light = np.clip(light, -_FADE, _FADE)
     images = np.stack([scene, scene * across])
     coefficients = np.column_stack([1 + light[:, 0], light[:, 1]])
@@ -247,7 +248,7 @@ def make_video(
 
     film = background.copy()
     mask = np.zeros(background.shape, dtype=bool)
-    # Move ellipses across the scene, each in its lane
+    # Move ellipses across the scene, each on its own lane
     rows, columns = np.indices(shape).reshape(2, -1)
     half_height = max(object_size / 3, 0.5)
     half_width = object_size / 2
@@ -261,7 +262,7 @@ def make_video(
         position = start + direction * pace * np.arange(n_frames)
         position = np.mod(position, lane_width) - half_width - 0.5
 
-        # Choose a grey value that differs from the surroundings
+        # Choose a grey value that differs from the surrounding pixels
         distance = np.abs(np.arange(height) - lane)
         near = scene[distance <= max(half_height, 0.5)]
         value = near.mean() + contrast * rng.choice([-1.0, 1.0])
@@ -302,5 +303,5 @@ def _slow(rng, n_frames, k):
     noise = rng.standard_normal((n_frames + 2 * padding, k))
     curves = gaussian_filter1d(noise, width, axis=0)
     inner = curves[padding : padding + n_frames]
-    # Undo the smoothing, which divides the variance by 2 sqrt(pi) width
+    # Undo the effect of the smoothing, which divides the variance by 2 sqrt(pi) width
     return inner * np.sqrt(2 * width * np.sqrt(np.pi))

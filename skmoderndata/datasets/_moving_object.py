@@ -13,7 +13,7 @@ from skmoderndata._estimator.compat import (
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata.datasets._base import checked_image_shape
 
-# Heights of the four spots of an object, without net brightness.
+# Heights of the four spots of an object, which sum to zero.
 _HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])
 
 
@@ -98,7 +98,7 @@ def make_moving_object(
     """
     shape = checked_image_shape(image_shape)
 
-    # Draw objects as four spots around a centre, of different heights
+    # Draw objects that consist of four spots of different heights around a centre
     rng = check_random_state(random_state)
     spread = rng.uniform(-0.4, 0.4, size=(n_objects, 4))
     turn = rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
@@ -109,7 +109,7 @@ def make_moving_object(
     heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
     border = np.array(shape) - 1.0
 
-    # Draw paths, and reflect them at the borders
+    # Draw paths that are reflected at the borders
     start = rng.uniform(size=(n_sequences, 1, 2)) * border
     velocity = _velocity(rng, n_sequences, n_steps)
     path = start + speed * np.cumsum(velocity, axis=1)

@@ -93,7 +93,7 @@ def make_ratings(
     0.6
     """
     rng = check_random_state(random_state)
-    # Add the mean of the user, the offset of the item and the product of their tastes
+    # Add the mean of the user, the offset of the item, and the product of the tastes of both
     tastes = rng.standard_normal((n_users, rank))
     tastes /= np.sqrt(max(rank, 1))
     means = 3 + 0.5 * rng.standard_normal(n_users)
@@ -137,7 +137,8 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
     block = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * n_items))
     for start in range(0, n_users, block):
         k = count[start : start + block]
-        # The largest sums of log-popularity and Gumbel noise are a draw without replacement
+        # The items with the largest sums of log-popularity and Gumbel noise are a draw without
+        # replacement
         keys = popularity + rng.gumbel(size=(k.size, n_items))
         order = np.argsort(-keys, axis=1)
         rated = np.arange(n_items) < k[:, None]

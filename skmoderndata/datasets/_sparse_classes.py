@@ -92,7 +92,7 @@ def make_sparse_classes(
         )
     rng = check_random_state(random_state)
 
-    # Draw the unit normal of the hyperplane, with weights of equal size on a few features
+    # Draw the unit normal of the hyperplane, with weights of the same size on a few features
     coef = np.zeros(n_features)
     columns = np.arange(n_informative)
     if shuffle:

@@ -101,7 +101,7 @@ def load_blosum62():
     """
     lines = (DATA / "blosum62.txt").read_text(encoding="ascii").splitlines()
     letters = lines[0].split()
-    # Each line holds a letter and its scores
+    # Each line contains a letter and its scores
     scores = {}
     for line in lines[1:]:
         row, *values = line.split()

@@ -17,13 +17,13 @@ from skmoderndata._estimator.plotting import (
 )
 
 KINDS = ("image", "signal", "table")
-# Maximum number of atoms that are legible on one axes.
+# Maximum number of atoms that are legible in one plot.
 MAX_ATOMS = {"image": 100, "signal": 20, "table": 20}
 # Largest magnitude of a negative entry that counts as zero, relative to the largest entry.
 ROUNDING = 1e-6
-# Smallest mean of red, green and blue that is hard to distinguish from white.
+# Smallest mean of red, green and blue at which a colour is hard to distinguish from white.
 BRIGHT = 0.85
-# Size of the step from one signal to the next, in units of their largest magnitude.
+# Distance between one signal and the next, in units of their largest magnitude.
 SIGNAL_STEP = 2.2
 
 
@@ -270,7 +270,7 @@ class AtomsDisplay:
             self.image_ = ax.imshow(np.nan_to_num(sheet, nan=1.0), **kwargs)
         else:
             self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
-            # draw the lines in a colour that differs from an atom of zeros
+            # draw the border lines in a colour that differs from an atom of zeros
             brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
             background = "0.75" if brightness > BRIGHT else "white"
         ax.set(xticks=[], yticks=[], facecolor=background)
@@ -340,7 +340,8 @@ def largest_features(scaled, limit):
         return np.arange(p)
     sizes = np.abs(scaled)
 
-    # rank the entries of each atom; select the largest of every atom, then the second largest
+    # rank the entries of each atom; select the largest entry of every atom, then the second
+    # largest
     ranks = np.argsort(np.argsort(-sizes, axis=1, kind="stable"), axis=1)
     shown = np.argsort(ranks.min(axis=0), kind="stable")[:limit]
     atom = sizes[:, shown].argmax(axis=0)

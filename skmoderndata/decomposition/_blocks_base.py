@@ -24,10 +24,10 @@ NO_ENTRY = "{} got entry_weight of zeros only: at least one entry needs a positi
 class RowReader(NamedTuple):
     """Reader of the rows of a block."""
 
-    owner: str  # name for messages
+    owner: str  # name of the factors in messages
     dtype: type  # data type of the numbers
-    weighted: bool  # True if rows have weights
-    celled: bool  # True if entries have weights
+    weighted: bool  # whether rows have weights
+    celled: bool  # whether entries have weights
 
     def read(self, block):
         """Return numbers, weights of the rows or None, and weights of the entries or None.
@@ -95,7 +95,7 @@ def _first_row_below_zero(X):
 
 def open_rows(estimator, X, sample_weight=None, entry_weight=None, **checks):
     """Return the blocks of a table and its weights, and their reader."""
-    # weights are cut into the same blocks as the rows
+    # the weights are cut into the same blocks as the rows
     aligned = []
     if sample_weight is not None:
         if isinstance(sample_weight, Real):

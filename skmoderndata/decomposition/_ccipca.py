@@ -256,7 +256,8 @@ class CCIPCA(OnlineSubspace):
                 progress=progress,
             )
 
-        # measure the error before refining, because it shows the convergence of the passes alone
+        # measure the error before refining, because it then shows the convergence of the passes
+        # alone
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)
@@ -392,7 +393,7 @@ class CCIPCA(OnlineSubspace):
         total = float(state.total[0])
         self._state = state
 
-        # orthonormalise the components, and make the largest entry of each positive
+        # make the components orthonormal, and the largest entry of each one positive
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
         self.mean_ = state.mean.astype(dtype)
         self.explained_variance_ = lam

@@ -54,8 +54,8 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
 from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
 
-# Size of the default penalty, as a fraction of the median norm of the signals: if noise is a tenth
-# of the signals, their codes are sparse but not empty.
+# Default penalty, as a fraction of the median norm of the signals: if the noise is a tenth of the
+# signals, their codes are sparse but not empty.
 PENALTY_FRACTION = 0.1
 
 
@@ -293,7 +293,7 @@ class FeatureSignDictionaryLearning(
         self : FeatureSignDictionaryLearning
             The fitted estimator.
         """
-        # start from the last atoms, or from atoms that `init` determines
+        # start from the atoms of the last fit, or from atoms that `init` determines
         warm = self.warm_start and hasattr(self, "components_")
         rng = check_random_state(self.random_state)
         read = self._signals_in_blocks if in_blocks(X) else self._signals_in_memory
@@ -335,7 +335,7 @@ class FeatureSignDictionaryLearning(
         self.multipliers_ = result.multipliers
         self.n_iter_ = result.n_iter
 
-        # change the signs of the codes with their atoms
+        # change the signs of the codes together with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
             codes = result.codes
@@ -383,7 +383,7 @@ class FeatureSignDictionaryLearning(
                 f"{type(self).__name__}.partial_fit accepts no missing entries; use fit."
             )
 
-        # start from the last atoms, or from atoms that `init` determines
+        # start from the atoms of the last fit, or from atoms that `init` determines
         rng = check_random_state(self.random_state)
         if first:
             D = self._start(X.shape[1], lambda rng: data[w > 0], rng)
@@ -450,7 +450,7 @@ class FeatureSignDictionaryLearning(
         self.n_replaced_ = np.array([batch.n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
 
-        # delete the codes that `fit` stored, because they belong to its atoms
+        # delete the codes that `fit` stored, because they belong to the old atoms
         if "codes_" in vars(self):
             del self.codes_
 
@@ -701,7 +701,7 @@ def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive,
     if not sparse.issparse(data):
         return code(slice(0, n))
 
-    # sparse signals become dense blocks within the working memory
+    # sparse signals are converted to dense blocks within the working memory
     row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
     return concatenate_codes([code(rows) for rows in row_blocks(n, row_bytes)])
 

@@ -34,7 +34,7 @@ from skmoderndata._solvers.series.slow_features import (
 )
 from skmoderndata.decomposition._slow_base import check_ids
 
-# Size in bytes of the moments of the nodes that are trained in one pass.
+# Number of bytes for the moments of the nodes that are trained in one pass.
 _MOMENT_BYTES = 2**28
 # Number of expanded values that stay in the cache until they are combined.
 _CACHE_FLOATS = 2**16
@@ -208,7 +208,7 @@ class HierarchicalSlowFeatureAnalysis(
         "random_state": ["random_state"],
     }
     __metadata_request__fit = {"sequence_ids": True}
-    # `sample_weight` is not used, but must be a known name, because Pipeline.score always routes
+    # `sample_weight` is not used, but must be a known name because Pipeline.score always routes
     # it.
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
@@ -287,7 +287,7 @@ class HierarchicalSlowFeatureAnalysis(
                     break
 
         last = self.layers_[-1]
-        # Shared nodes have the same delta in every field.
+        # Shared nodes have the same delta value in every field.
         repeat = last.n_fields if last.shared else 1
         deltas = [node.delta_values for node in last.nodes]
         self.delta_values_ = np.concatenate(deltas * repeat)
@@ -350,7 +350,7 @@ class HierarchicalSlowFeatureAnalysis(
         if plan.shared:
             return _train_nodes(*common, [fields], seeds, **settings)
 
-        # for separate nodes, hold the moments of only one group of fields in memory
+        # if nodes are separate, hold the moments of only one group of fields in memory
         jobs = effective_n_jobs(self.n_jobs)
         n = len(fields)
         at_once = max(int(_MOMENT_BYTES // (3 * FLOAT_BYTES * size**2)), 1)
@@ -375,7 +375,8 @@ class HierarchicalSlowFeatureAnalysis(
     def _chunk_rows(self, layers, n):
         if self.batch_size is not None:
             return self.batch_size
-        # count values per row in each layer: its image, and the inputs and outputs of its fields
+        # count the values per row in each layer: its image, and the inputs and outputs of its
+        # fields
         widths = []
         for layer in layers:
             n_field = layer.n_inputs + 2 * layer.n_out
@@ -451,7 +452,7 @@ class HierarchicalSlowFeatureAnalysis(
             within = ids[1:] == ids[:-1]
             steps = steps[within]
 
-        # outputs without variance count as white noise, of slowness 2
+        # outputs without variance count as white noise, whose slowness is 2
         variance = Y.var(axis=0)
         slowness = np.full(len(variance), 2.0)
         smallest = ACCUMULATED_ROUNDING * np.abs(Y).max(axis=0)
@@ -523,7 +524,7 @@ class SlowLayer(NamedTuple):
             return window.reshape(len(H), 1, -1)
         windows = np.lib.stride_tricks.sliding_window_view(H, (rh, rw), axis=(1, 2))
         windows = windows[:, ::sh, ::sw]
-        windows = windows.transpose(0, 1, 2, 4, 5, 3)  # rows, grid, field, c
+        windows = windows.transpose(0, 1, 2, 4, 5, 3)  # shape (rows, grid, field, c)
         return windows.reshape(len(H), self.n_fields, -1)
 
 
@@ -660,7 +661,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
             H = _forward(X[rows], shape, below, clip)
             for k, fields in enumerate(groups):
                 if sums[k].expansion.n_inputs == 0:
-                    continue  # The field does not vary.
+                    continue  # The field is constant.
                 patches = plan.patches(H, fields).reshape(-1, plan.n_inputs)
                 repeated = None if ids is None else np.repeat(ids[rows], len(fields))
                 sums[k].update(prepare(k, patches), sequence_ids=repeated)

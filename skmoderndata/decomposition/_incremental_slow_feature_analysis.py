@@ -51,9 +51,10 @@ from skmoderndata.decomposition._slow_base import (
     mean_slowness,
 )
 
-# Number of rows at the beginning of a stream whose mean is subtracted before the expansion.
+# Number of rows at the beginning of a stream from which the mean is computed that is subtracted
+# before the expansion.
 ROWS_OF_ORIGIN = 200
-# Smallest variance, relative to the largest, of a direction that is whitened by estimates.
+# Smallest variance of a direction that is whitened by estimates, relative to the largest variance.
 _STREAM_TOL = 1e-3
 
 
@@ -425,7 +426,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == id_before))
             )
 
-        # until the origin is final, restart from all rows so far
+        # until the origin is final, start again from all rows so far
         if beginning is not None:
             beginning = beginning.followed_by(X, follows)
             X = beginning.X
@@ -512,7 +513,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "no such step."
             )
 
-        # score the weighted outputs; without outputs, the score is -4, the lowest possible value
+        # score the weighted outputs; without outputs, the score is -4, which is the lowest
+        # possible value
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0
@@ -531,7 +533,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             lambda: rng.permutation(source.n),
             max_iter=self.max_iter,
             tol=self.tol,
-            weighted=False,  # All whitened directions have unit variance.
+            weighted=False,  # All whitened directions have a variance of one.
             progress=progress,
         )
 
@@ -571,7 +573,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
 
-        # 4. store the state from which `partial_fit` continues: all K directions, all k features
+        # 4. store the state from which `partial_fit` continues: all K directions and all k
+        # features
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta

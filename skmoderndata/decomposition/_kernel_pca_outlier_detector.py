@@ -255,8 +255,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         train = TrainingSet(self, X, weighted, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
 
-        # at low rank, use features in the span of landmarks; `beyond` is the variance outside the
-        # span
+        # at low rank, use features in the span of the landmarks; `beyond` is the variance outside
+        # this span
         low = is_low_rank(self.solver, train.gram, len(train))
         if low:
             features, result = train.low_rank(self.max_rank)
@@ -277,14 +277,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         largest = np.abs(diagonal).max()
         coef = self._keep(subspace, subspace.total + beyond, largest, len(train))
         k = self.n_components_
-        # compute residuals: |phi|^2 minus the part within the subspace
+        # compute the residuals: |phi|^2 minus the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
         distances = self._distances(
             diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
         )
 
-        # choose the threshold from held-out residuals, because training residuals are too small
+        # choose the threshold from the residuals of held-out rows, because training residuals are
+        # too small
         held_out = self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
         finite = np.isfinite(held_out[:, 0])
         self._set_threshold(held_out[finite], w[finite], distances.max(axis=0))
@@ -292,7 +293,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     def _fit_features(self, X, sample_weight):
         """Compute subspace and threshold from sums over the rows of features at landmarks."""
-        # 1. collect rows and landmarks, and a sample that provides the landmarks of the folds
+        # 1. collect rows and landmarks, and a sample from which the folds take their landmarks
         blocks, weighted = rows_in_blocks(
             self, X, sample_weight=sample_weight, ensure_min_samples=2
         )
@@ -399,7 +400,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             self.offset_ = outlier_threshold(scores, w, self.contamination)
         else:
             lowest = float(self._scores_of(largest[None])[0])
-            # Rounding must not make a training sample an outlier.
+            # Rounding errors must not make a training sample an outlier.
             self.offset_ = lowest - RESULT_ROUNDING * abs(lowest)
 
     @in_memory
@@ -434,7 +435,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         held_out = np.full((len(w), 2 if self.region == BALL_AND_SLAB else 1), np.nan)
         for inside, outside in folds(values, key):
             if low:
-                # Choose landmarks again, because landmarks have no residual.
+                # Choose the landmarks again, because landmarks have no residual.
                 fold = TrainingSet(self, X, weighted[inside], gram=train.gram)
                 features, result = fold.low_rank(self.max_rank)
                 fitted = result.factor

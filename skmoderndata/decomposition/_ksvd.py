@@ -56,8 +56,8 @@ from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 
 # Number of signals per atom for the initialisation by sparse coding neural gas.
 GAS_STEPS = 100
-# Number of signals per atom between updates within a pass. Updating twice as often costs more
-# and gains nothing.
+# Number of signals per atom between two updates within a pass. Updating twice as often takes more
+# time and gains nothing.
 SIGNALS_PER_ATOM = 8
 
 
@@ -415,7 +415,7 @@ class KSVD(
         )
 
     def _store(self, result, dtype):
-        # change the signs of atoms and codes together
+        # change the signs of the atoms and the codes together
         signs = row_signs(result.atoms)
         atoms = result.atoms * signs[:, None]
         self.components_ = atoms.astype(dtype, copy=False)
@@ -464,7 +464,7 @@ class KSVD(
                 f"{type(self).__name__}.partial_fit accepts no missing entries; use fit."
             )
 
-        # at the beginning of a stream, learn from all signals so far
+        # at the beginning of a stream, learn from all signals seen so far
         data = data.astype(np.float64)
         if first:
             self._start_stream(EarlyRows(data), X, y)
@@ -547,7 +547,7 @@ class KSVD(
 
     def _store_batch(self, added, usage, n_replaced, dtype):
         """Store the atoms after a batch; `n_replaced` counts earlier replacements."""
-        # change the signs of atoms and statistics together
+        # change the signs of the atoms and the statistics together
         D = added.atoms
         signs = row_signs(D)
         S = added.stream.S * np.outer(signs, signs)
@@ -634,7 +634,7 @@ class KSVD(
 
     def _start(self, data, rng):
         n = data.shape[1]
-        # start from an array
+        # start from the array
         if not isinstance(self.init, str):
             start = check_initial_atoms(self.init, self.n_components, n)
             if self.positive and (start < 0).any():
@@ -645,7 +645,7 @@ class KSVD(
                 start = self._with_constant(start)
             return start / np.linalg.norm(start, axis=1, keepdims=True)
 
-        # otherwise start from the directions of randomly drawn signals
+        # otherwise start from the directions of signals that are drawn at random
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
@@ -682,7 +682,7 @@ class KSVD(
             rows = np.maximum(rows, 0)
         norms = np.linalg.norm(rows, axis=1)
 
-        # with a constant atom, only deviations from the mean count
+        # with a constant atom, only the deviations from the mean are relevant
         if self.dc_atom and not self.positive:
             sizes = norms
             rows = rows - rows.mean(axis=1, keepdims=True)
@@ -708,7 +708,7 @@ class KSVD(
         n_steps = GAS_STEPS * len(start)
         atoms = sparse_coding_gas(data, start, n_nonzero=n_nonzero, n_steps=n_steps, rng=rng)
 
-        # keep the larger of the positive and the negative part
+        # keep the larger one of the positive and the negative part
         if self.positive:
             atoms = np.maximum(fix_signs(atoms), 0.0)
             atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)

@@ -257,7 +257,8 @@ class MinorComponentAnalysis(OnlineSubspace):
 
         if self.refine:
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
-        # `partial_fit` continues with rows of weight 1 / n, at the learning rate reached here.
+        # `partial_fit` continues with rows of weight 1 / n, at the learning rate that has been
+        # reached here.
         state.n_seen[:] = n, clock_of_rate(step, rate)
 
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
@@ -276,7 +277,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         else:
             moving, state = (array.copy() for array in self._state)
             self._refuse_other_number(self._number_of_components(p), len(state.W))
-        # The row count continues from the count of `fit`, where each row counts once.
+        # The row count continues from the count in `fit`, which counted each row once.
         moving.n_seen[:] = state.n_seen[0]
         work = np.empty((2, p))
         for block in RowSource(X).blocks():

@@ -45,7 +45,7 @@ from skmoderndata._solvers.factors.factor_updates import (
 from skmoderndata._solvers.factors.streams import ROWS_PER_COMPONENT, FactorStream, add_batch
 from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
-# Size of the ridge if entries are missing or weighted, relative to the root mean square of the
+# Ridge that is used if entries are missing or weighted, relative to the root mean square of the
 # norms of the columns.
 RIDGE_RELATIVE = 0.01
 
@@ -63,7 +63,7 @@ def validate_rows(estimator, X, *, reset, missing=None):
         dtype=FLOATS,
         ensure_all_finite="allow-nan",
         reset=reset,
-        # Kernel values are squares already.
+        # Kernel values are already squares.
         fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
 
@@ -130,7 +130,7 @@ def ridge_for_gaps(rows):
 
 def check_start(estimator, n_features, *, nonnegative=False):
     """Return initial components from the last fit or an array `init`, checked; otherwise None."""
-    # with `warm_start`, the last fit takes precedence over `init`
+    # with `warm_start`, the result of the last fit takes precedence over `init`
     if estimator.warm_start and hasattr(estimator, "components_"):
         start = estimator.components_
         name = "the components of the last fit (warm_start=True)"
@@ -182,7 +182,7 @@ def checked_blocks(estimator, blocks, reader):
         "fourth_powers": True,
     }
 
-    # make all checks in one pass; later passes do not repeat them
+    # make all checks in one pass, so that later passes need not repeat them
     n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_check_block, reader, demands)
     if n == 0:
         raise ValueError(NO_WEIGHT)
@@ -235,8 +235,8 @@ class AlternatingFactorization(
     # too.
     __metadata_request__transform = {"entry_weight": UNUSED}
 
-    _nonnegative = False  # True if components must be non-negative
-    _codes_over_rows = False  # True if constraints of the codes couple the rows
+    _nonnegative = False  # whether components must be non-negative
+    _codes_over_rows = False  # whether constraints of the codes couple the rows
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, *, entry_weight=None):
@@ -271,7 +271,7 @@ class AlternatingFactorization(
         start = check_start(self, rows.shape[1], nonnegative=self._nonnegative)
         check_n_components(self, rows.shape)
         self._check(rows)
-        # A stream may have more rows later.
+        # More rows may come later in a stream.
         if not is_stream:
             self._warn_of_rank(rows.shape)
 
@@ -358,7 +358,7 @@ class AlternatingFactorization(
                 self._add_rows(X, weights)
                 return self
 
-        # at the beginning of a stream, fit all rows so far
+        # at the beginning of a stream, fit all rows seen so far
         early = EarlyRows(X, weights) if first else self._early.plus(X, weights)
         enough = early.n_rows >= ROWS_PER_COMPONENT * self.n_components
         if enough or early.are_due:
@@ -493,11 +493,11 @@ class AlternatingFactorization(
     def _store(self, result, *, keep_order, dtype):
         rows = result.rows
         V = result.components
-        # scale components to norm one unless a penalty determines their norms
+        # scale the components to norm one unless a penalty determines their norms
         size = lengths_of(V) if self._scale_is_free() else np.ones(V.shape[1])
         V = V / size
 
-        # sort components by their explained sum of squares, descending
+        # sort the components by the sum of squares that they explain, in descending order
         order = np.arange(len(size))
         if not keep_order:
             (energy,) = rows.sum(energy_of_best, size)
@@ -514,7 +514,7 @@ class AlternatingFactorization(
         self.reconstruction_err_ = float(np.sqrt(error))
         self.n_iter_ = result.n_iter
 
-        # store the sums with which partial_fit continues
+        # store the sums with which `partial_fit` continues
         self._early = None
         self._stream = None
         if rows.complete:

@@ -199,7 +199,7 @@ class ProbabilisticLSA(
         instead="`NMF` of frequencies, followed by rounds of EM on the counts above zero, finds "
         "equally good topics in about the same time.",
     )
-    # Reason in the message of EntrySearchCV, which does not accept this estimator.
+    # Reason that EntrySearchCV gives when it rejects this estimator.
     _NO_ENTRIES = "distributions of words, not counts"
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
@@ -349,7 +349,7 @@ class ProbabilisticLSA(
                 "them; use fit."
             )
 
-        # 2. Fold the documents in, with the current topics.
+        # 2. Compute the mixtures of the documents with the current topics.
         weights = check_weights(sample_weight, X)
         counts = _counts(X, weights)
         topics = self._topics()
@@ -514,7 +514,8 @@ class ProbabilisticLSA(
             hidden = _select(words, ~half)
             mixtures, _ = self._fold_in(visible, topics, cells)
 
-            # A few words cannot exclude a topic: add one token, distributed over all topics.
+            # A few words cannot exclude a topic, so add one token that is distributed over all
+            # topics.
             padded = np.append(visible.data, 0.0)
             length = np.add.reduceat(padded, visible.indptr[:-1])
             length[np.diff(visible.indptr) == 0] = 0.0
@@ -540,7 +541,7 @@ class ProbabilisticLSA(
                 "a missing count."
             )
 
-        # check the weights, and that no count is negative
+        # check the weights, and check that no count is negative
         X, cells = weigh_entries(X, entry_weight, owner=name)
         values = X.data if sparse.issparse(X) else X
         if values.size and np.nanmin(values, initial=0.0) < 0:
@@ -602,7 +603,7 @@ class ProbabilisticLSA(
         else:
             topics = np.full_like(topics, 1 / p)
 
-        # weighted counts, plain counts and tempering have separate algorithms
+        # use a separate algorithm for weighted counts, plain counts and tempering
         settings = {
             "smoothing": float(self.smoothing),
             "max_iter": self.max_iter,
@@ -669,7 +670,7 @@ class ProbabilisticLSA(
         self._word_counts = in_words
         weight = in_words.sum(axis=0)
 
-        # normalise smoothed counts; topics without words are uniform
+        # normalise smoothed counts; topics without words become uniform
         topics = in_words + self.smoothing
         total = topics.sum(axis=0)
         uniform = 1.0 / len(topics)
@@ -801,7 +802,8 @@ def _hold_out(counts, fraction, rng):
     """Split counts at random; each document keeps at least one word, and vice versa."""
     draw = rng.uniform(size=len(counts.data))
     hidden = draw < fraction
-    # In an assignment with repeated labels the last value remains, here the largest draw.
+    # If labels are repeated in an assignment, the last value remains, which is the largest draw
+    # here.
     order = np.argsort(draw)
     documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
     for labels, number in (

@@ -36,7 +36,7 @@ from skmoderndata.decomposition._robust_base import (
 
 # Number of rows of a table in blocks that decide between exact and noisy entries.
 SAMPLE = 5_000
-# Largest share of outlying rows with rows="auto"; a larger group is structure.
+# Largest share of outlying rows with rows="auto"; a larger group counts as structure.
 ROW_SHARE = 0.25
 
 
@@ -44,11 +44,11 @@ class Fitted(NamedTuple):
     """Result of a fit."""
 
     terms: TableTerms
-    # Means of the columns, which were subtracted.
+    # Means of the columns that were subtracted.
     mean: np.ndarray
     # Limits within which a cell of the standardised table must be.
     limits: tuple
-    # Test by which cells are found to be wrong.
+    # Test by which wrong cells are detected.
     cell_test: CellTest
     # Outlying rows; None if there was no search for them.
     verdict: Any = None

@@ -206,7 +206,7 @@ class SemiNMF(AlternatingFactorization):
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
             with warnings.catch_warnings():
-                # Having fewer distinct rows than components is harmless here.
+                # It is harmless here if there are fewer distinct rows than components.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T

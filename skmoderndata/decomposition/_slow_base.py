@@ -72,8 +72,8 @@ def check_rows(
     X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
 ):
     """Check the properties of the rows; `after` is None or the moments that they continue."""
-    # compute the sums of the rows in one pass, without an array of flags: a sum is NaN if any
-    # entry is
+    # compute the sum of each row in one pass, without an array of flags: a sum is NaN if any entry
+    # is
     valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))
     ids = check_ids(sequence_ids, X)
 
@@ -89,7 +89,7 @@ def check_rows(
     if times is not None:
         times = column_or_1d(times).astype(np.float64)
         check_consistent_length(X, times)
-        # a sequence begins if the label changes, or if the call does not continue a sequence
+        # a sequence begins if the label changes or if the call does not continue a sequence
         previous = np.concatenate([[-np.inf], times[:-1]])
         if ids is not None:
             previous[1:][ids[1:] != ids[:-1]] = -np.inf
@@ -133,7 +133,7 @@ def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
     chunk_rows : int or None
         Number of rows expanded at a time.
     """
-    # check the rows, and that no power overflows in the sums
+    # check the rows, and check that no power overflows in the sums
     X = block.arrays[0]
     check_entries(X, owner=owner, allow_nan=True)
     X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
@@ -229,7 +229,7 @@ def exported_steps(model, expansion, origin, input_components=None):
     elif origin is not None:
         steps.append(("center", centring(origin)))
 
-    # 2. expand; a constant feature minus its mean is zero, and is left out
+    # 2. expand; leave out constant features, which are zero after their means are subtracted
     first = 0
     mean = model.mean_
     if isinstance(expansion, PolynomialExpansion):
@@ -301,7 +301,7 @@ def check_states_add_up(model, other, follows):
     check_is_fitted(model)
     check_is_fitted(other)
 
-    # compare parameters and features
+    # compare the parameters and the features
     mine = model.get_params(deep=False)
     theirs = other.get_params(deep=False)
     for name in mine.keys() - {"batch_size", "expansion"}:
@@ -316,8 +316,8 @@ def check_states_add_up(model, other, follows):
     if all(n is not None for n in names) and not np.array_equal(*names):
         _refuse_merge(who, "feature_names_in_", *map(list, names))
 
-    # compare the expansions by their values on sample rows
-    if a.lag != b.lag:  # They differ after `set_params` on a fitted estimator.
+    # compare the expansions by their values for sample rows
+    if a.lag != b.lag:  # They differ if `set_params` was called on a fitted estimator.
         _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
     rows = np.concatenate([a.sample(), b.sample()])
     if len(rows):

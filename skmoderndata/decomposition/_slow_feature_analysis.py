@@ -52,8 +52,8 @@ from skmoderndata.decomposition._slow_base import (
     whiten_moments,
 )
 
-# Maximum number of rows of a table in blocks that are read before the first pass, to find the
-# number of expanded features and the origin of the rows.
+# Maximum number of rows of a table in blocks that are read before the first pass, in order to find
+# the number of expanded features and the origin of the rows.
 ROWS_SEEN = 1000
 
 
@@ -262,7 +262,7 @@ class SlowFeatureAnalysis(
     }
     __metadata_request__score = {"sequence_ids": True}
 
-    # Attributes that are computed from the moments on first access.
+    # Attributes that are computed from the moments when they are first accessed.
     _SOLUTION = (
         "components_",
         "mean_",
@@ -555,7 +555,7 @@ class SlowFeatureAnalysis(
             If `expansion` is a function; a `FunctionTransformer` is accepted.
         """
         check_is_fitted(self)
-        # this computes the solution, which may move the expansion
+        # this call computes the solution, which may move the expansion
         origin = self.input_mean_
         steps = exported_steps(self, self._expansion, origin, self.input_components_)
         return in_pipeline(self, steps)
@@ -724,7 +724,7 @@ class SlowFeatureAnalysis(
                 "sequence_ids and NaN."
             )
 
-        # find the level of rounding errors, of the input and of the sums
+        # estimate the rounding errors of the input and of the sums
         moments = moments.about_their_mean()
         expansion = moments.expansion
         origin = getattr(expansion, "origin", None)
@@ -768,7 +768,7 @@ class SlowFeatureAnalysis(
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
 
-        # compute the mean number of steps in a sequence, the unit of the periods
+        # compute the mean number of steps in a sequence, which is the unit of the periods
         period = moments.n_samples / (moments.n_sequences * self.lag)
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
@@ -793,7 +793,8 @@ class SlowFeatureAnalysis(
         if origin is None:
             return errors
 
-        # for columns far from zero, add the errors of the columns before the mean is subtracted
+        # for columns far from zero, add the errors that the columns have before the mean is
+        # subtracted
         size = variance[expansion.linear] ** 0.5
         return np.maximum(errors, expansion.errors(size, rounding * np.hypot(origin, size)))
 
@@ -923,7 +924,7 @@ class RowsInBlocks:
         Name of the class in messages.
     """
 
-    # Only a pass shows whether any row can be used; each pass checks the range of the rows.
+    # Only a pass can show whether any row is usable; each pass checks the range of the rows.
     is_empty = False
 
     def __init__(self, blocks, facts, sample_mask, owner):

@@ -8,7 +8,7 @@ from skmoderndata.decomposition._slow_base import check_ids, follows_before
 
 # Maximum number of rows at which a curve still shows every turn.
 MAX_ROWS = 2000
-# Size of the step from one signal to the next, in standard deviations.
+# Distance between one signal and the next, in standard deviations.
 SIGNAL_STEP = 6.0
 
 
@@ -125,7 +125,7 @@ class SlowSignalsDisplay:
                 "SlowSignalsDisplay(signals=...)."
             )
 
-        # slowness is measured with the lag of the fit
+        # slowness is measured with the lag used in the fit
         display = cls(
             signals=estimator.transform(X),
             delta_values=step.delta_values_,

@@ -325,7 +325,7 @@ class SparseNMF(AlternatingFactorization):
                 "between 0 and 1, but both are None; set penalty=None for no sparseness."
             )
 
-        # sparseness needs at least two entries
+        # the sparseness of a vector needs at least two entries
         sizes = {}
         if self.sparseness_components is not None:
             sizes["sparseness_components"] = ("n_features", shape[1])
@@ -391,7 +391,7 @@ class SparseNMF(AlternatingFactorization):
         codes = Side()
         components = Side()
         if self.penalty == "hoyer":
-            # If both are constrained, the components may have any norm.
+            # If both factors are constrained, the components may have any norm.
             if self._codes_over_rows:
                 codes = Side("columns_unit", level=float(self.sparseness_codes))
             elif self.sparseness_codes is not None and self.n_components > 1:
@@ -420,7 +420,7 @@ class SparseNMF(AlternatingFactorization):
         )
         result = None
         passes = self.max_iter - n_before
-        # A component of zeros is stationary but not a minimum: revive it, and use the remaining
+        # A component of zeros is stationary but is not a minimum: revive it, and use the remaining
         # passes.
         while True:
             result = factorize(

@@ -224,7 +224,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self._keep_classes(classes, present)
         q = self._check_n_components()
 
-        # Compute directions, as combinations of all samples or in the span of a few
+        # Compute the directions as combinations of all samples, or in the span of a few
         self.priors_ = self._check_priors(mass / mass.sum())
         model = classes_of(codes, w, self.priors_)
         G = mean_differences(model, self.priors_)
@@ -359,7 +359,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         check_is_fitted(self)
         Z = self._project(checked_samples(self, X, reset=False)) - self._centre
         means = self.class_scores_
-        # Omit the term in |Z|^2, which is the same for all classes
+        # Omit the term in |Z|^2, because it is the same for all classes
         return Z @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(self.priors_)
 
     def _check_priors(self, fractions):

@@ -169,7 +169,7 @@ class SequenceFeatures(TransformerMixin, Base):
         self.kernel_ = kernel.from_data(X)
         self.kernel_._validate()
 
-        # Columns are hashed, defined by the kernel, or correspond to the substrings that occur
+        # Columns are hashed, or defined by the kernel, or correspond to the substrings that occur
         if self.n_features is not None:
             if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
@@ -266,7 +266,7 @@ class SequenceFeatures(TransformerMixin, Base):
         """
         check_is_fitted(self)
 
-        # Number columns that have no names of their own
+        # Number the columns that have no names
         if self.n_features is not None or isinstance(self.kernel_, ScoreKernel | TextKernel):
             numbers = range(self.n_features_out_)
             return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)

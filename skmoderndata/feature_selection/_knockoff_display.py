@@ -101,7 +101,7 @@ class KnockoffDisplay:
         style = {"c": np.where(selected, "C0", "0.7"), "s": 10} | kwargs
         self.points_ = ax.scatter(original, knockoff, **style)
 
-        # draw the border of the selection, and its mirror image
+        # draw the border of the selection and its mirror image
         end = max(original.max(), knockoff.max(), np.finfo(float).tiny)
         if np.isfinite(self.threshold):
             t = self.threshold

@@ -25,26 +25,27 @@ from skmoderndata._solvers.common.tolerances import ROUNDING
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel
 
-PROCESS = {  # Constraints of the parameters that the regressors share.
+PROCESS = {  # Constraints on the parameters that all regressors share.
     "kernel": [HasMethods(["clone_with_theta", "diag"]), None],
     "noise_level": [POSITIVE],
     "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
     "normalize_y": ["boolean"],
     "random_state": ["random_state"],
 }
-# Number of iterations over which the total gain must fall below the tolerance to stop.
+# Number of iterations over which the total gain is compared with the tolerance in order to stop.
 WINDOW = 10
-# Value of the objective if it cannot be computed, so low that the line search steps back.
+# Value that stands for an objective that cannot be computed, so low that the line search steps
+# back.
 REJECTED = -1e25
-# Minimum slope at a bound that is reported, in units of the tolerance of the optimiser.
+# Minimum slope at a bound that causes a warning, in units of the tolerance of the optimiser.
 RISE = 10
-# Maximum distance of a logarithm from a bound at which the bound counts as reached.
+# Maximum distance between a logarithm and a bound at which the bound counts as reached.
 AT_BOUND = 1e-8
 # Minimum number of samples for warnings; with fewer, the likelihood is flat and reaches bounds by
 # chance.
 FEWEST_SAMPLES = 20
-# Fraction of copies among the samples above which a warning is given; at twice this fraction,
-# the likelihood underestimates the noise.
+# Fraction of copies among the samples above which a warning is issued; at twice this fraction, the
+# likelihood underestimates the noise.
 MANY_COPIES = 0.1
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
@@ -96,7 +97,7 @@ class Covariance:
         parameters = self._stationary(A)
         by = contract(parameters, A, B, K, G)
 
-        # On the diagonal, only the variance matters: it is a covariance at distance zero.
+        # On the diagonal only the variance matters, because the distance is zero.
         at_zero = 0.0
         if prior is not None:
             at_zero = float(namespace(prior).sum(prior)) * parameters.variance
@@ -152,7 +153,7 @@ def _factors(kernel):
 
 def stationary(kernel):
     """Return the parameters of a kernel of the fast form, or None for other kernels."""
-    # The fast form is one shape, which may be multiplied by a constant.
+    # The fast form has one shape, which may be multiplied by a constant.
     factors = _factors(kernel)
     constants = [factor for factor in factors if type(factor) is ConstantKernel]
     shapes = [factor for factor in factors if type(factor) is not ConstantKernel]
@@ -288,7 +289,7 @@ def maximise(
             value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 
-    # 1. Collect the starts: the given one, and further ones drawn between the bounds.
+    # 1. Collect the starts: the given one, and others drawn between the bounds.
     n_logs = len(start) if n_logs is None else n_logs
     starts = [start]
     for _ in range(restarts):
@@ -301,7 +302,7 @@ def maximise(
         drawn = rng.uniform(low, high)
         starts.append(np.concatenate([drawn, start[n_logs:]]))
 
-    # 2. Optimise from each start and keep the best end.
+    # 2. Optimise from each start, and keep the best result.
     best = None
     for x in starts:
         if callable(optimizer):
@@ -337,7 +338,7 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
             options={"maxiter": max_iter},
         )
 
-    # If iterations were left, rounding errors ended the line search, and nothing more can be
+    # If iterations were left, rounding errors have ended the line search, and nothing more can be
     # gained.
     converged = len(trace) < max_iter
     # SciPy returns no gradient if all bounds are equal.
@@ -361,7 +362,8 @@ def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y, noi
     `bounds` limits the logarithms: the parameters of the kernel and, with `noisy` targets, the
     noise, which copies underestimate.
     """
-    if not Y.any() or len(X) < FEWEST_SAMPLES:  # no noise level suits constant targets
+    # for constant targets, no noise level is suitable
+    if not Y.any() or len(X) < FEWEST_SAMPLES:
         return
 
     names = [*_names_of_theta(kernel), *(["noise_level"] if noisy else [])]

@@ -261,7 +261,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         self.experts_ = self._parts(X, rng)
         kernel, noise = start_kernel(self.kernel, X, self.noise_level)
         self.n_iter_ = 0
-        # Optimise the sum of the experts' marginal likelihoods.
+        # Optimise the sum of the marginal likelihoods of the experts.
         if self.optimizer is not None:
             kernel, noise = self._optimise(kernel, noise, X, Y, rng)
 
@@ -363,7 +363,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         seed = rng.randint(MAX_INT32)
         means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
-        # Having fewer distinct samples than experts is harmless, because the clusters are
+        # It is harmless if there are fewer distinct samples than experts, because the clusters are
         # balanced.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -396,7 +396,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             values, gradients = zip(*self._parallel(_log_likelihood, tasks), strict=True)
             return sum(values), sum(gradients)
 
-        # Optimise logarithms; the noise comes last.
+        # Optimise the logarithms of the parameters; the noise comes last.
         log_noise = np.clip(np.log(noise), *bounds[-1])
         start = np.append(kernel.theta, log_noise)
         rows = np.concatenate(subsets)
@@ -441,7 +441,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             means, variances = zip(*self._parallel(_Expert.predict, tasks), strict=True)
             prior = np.maximum(self.kernel_.diag(block), SMALLEST_VARIANCE)
             # The variance at an exactly known sample is a rounding error. If the kernel value of a
-            # sample with itself is 0, its variance equals the prior variance.
+            # sample with itself is 0, the variance equals the prior variance.
             variances = np.maximum(np.stack(variances), ROUNDING * prior)
             variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
             yield np.stack(means), variances, prior

@@ -21,7 +21,7 @@ class RowReader(NamedTuple):
 
     weighted: bool
     size: int = 2**20  # maximum number of rows processed at a time
-    mean: np.ndarray | float = 0.0  # subtracted from the targets
+    mean: np.ndarray | float = 0.0  # number that is subtracted from the targets
     std: np.ndarray | float = 1.0  # standard deviation by which the targets are divided
 
     def read(self, arrays):

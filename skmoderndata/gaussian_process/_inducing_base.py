@@ -41,7 +41,7 @@ class InducingModel(NamedTuple):
     covariance: Covariance
     noise: float
     Z: Any
-    unit: Any  # scale of the inducing inputs in the optimiser's vector
+    unit: Any  # unit of the inducing inputs in the vector of the optimiser
 
     @property
     def n_logs(self):
@@ -211,7 +211,7 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
     # Use the centres of k-means.
     seed = rng.randint(MAX_INT32)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    # The arrays are NumPy arrays, whatever X is; a centre without samples is harmless here.
+    # Whatever the type of X, these are NumPy arrays; a centre without samples is harmless here.
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=weights)
@@ -272,7 +272,7 @@ class Posterior:
             shift = blocks[0][1][0, :]
 
         def block(rows, Y, w):
-            # Sum A = L^-1 k: plain sums for the bounds; FITC also weights by its own noise.
+            # Sum A = L^-1 k: use plain sums for the bounds; FITC also weights by its own noise.
             prior = model.covariance.diagonal(rows)
             A = solve_lower(L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)

@@ -53,7 +53,7 @@ from skmoderndata.gaussian_process._base import (
 )
 from skmoderndata.gaussian_process._inducing_base import choose_points
 
-# Tolerance of the bound over Gaussians, per sample.
+# Tolerance of the bound over all Gaussians, per sample.
 GAP = 1e-8
 # Minimum gap per sample that causes a warning.
 LARGE_GAP = 1e-4
@@ -413,7 +413,7 @@ class SparseGaussianProcessClassifier(
 
     def _optimise(self, process, X, y, w, seed, progress):
         points = self.optimize_inducing and process.covariance.fast
-        sites = [None]  # sites of the last evaluation, from which the next one starts
+        sites = [None]  # sites of the last evaluation, at which the next one starts
 
         def objective(x):
             value, gradient, sites[0] = process.with_vector(x, points).value_and_gradient(
@@ -467,7 +467,7 @@ class BinaryProcess:
     def __init__(self, covariance, Z, unit, jitter):
         self.covariance = covariance
         self.Z = Z
-        self.unit = unit  # scale of the inducing inputs in the optimiser's vector
+        self.unit = unit  # unit of the inducing inputs in the vector of the optimiser
         self.jitter = jitter
 
     def vector(self, points):
@@ -505,7 +505,7 @@ class BinaryProcess:
             columns.A, columns.rest, y, w, start, tol=GAP, max_iter=MAX_STEPS
         )
 
-        # Differentiate with respect to the kernel values, then to the parameters.
+        # Differentiate with respect to the kernel values, then with respect to the parameters.
         by = kernel_slopes(columns.L, columns.A, w, bound)
         slope = self.covariance.slope
         theta, by_points = slope(self.Z, X, columns.K, by.K_uf, by.prior)
@@ -547,4 +547,4 @@ class Columns(NamedTuple):
     jitter: float
     K: np.ndarray  # (m, n)
     A: np.ndarray  # (m, n), L^-1 K
-    rest: np.ndarray  # (n,), variance given the inducing inputs
+    rest: np.ndarray  # (n,), variance of each sample given the inducing inputs

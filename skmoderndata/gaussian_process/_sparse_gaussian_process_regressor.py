@@ -56,7 +56,8 @@ from skmoderndata.gaussian_process._inducing_base import (
     value_and_gradient,
 )
 
-# Number of rows per inducing input that a stream collects before it optimises hyperparameters.
+# Number of rows per inducing input that are collected from a stream before hyperparameters are
+# optimised.
 ROWS_PER_POINT = 8
 
 
@@ -322,7 +323,8 @@ class SparseGaussianProcessRegressor(
             model = self._optimise(model, rows, rng)
         self._condition(Posterior(model, self._rule, self.jitter), rows)
 
-        # "nystroem" predicts with the covariances to all samples instead of inducing inputs.
+        # "nystroem" predicts with the covariances between all samples and the new ones, instead of
+        # inducing inputs.
         if self.algorithm == "nystroem":
             scaled = self._cut(rows).read_as(*self._posterior.moments)
             self._samples = Samples(self._posterior, scaled.blocks)
@@ -382,7 +384,7 @@ class SparseGaussianProcessRegressor(
         decided = fixed_points and self.optimizer is None
         enough = decided or early.n_rows >= ROWS_PER_POINT * n_points
 
-        # With few new samples, keep the inducing inputs.
+        # If there are few new samples, keep the inducing inputs.
         if not enough and not early.are_due:
             self._condition(self._posterior, batch)
             self._early = early
@@ -420,7 +422,7 @@ class SparseGaussianProcessRegressor(
                 f"SparseGaussianProcessRegressor cannot merge with {type(other).__name__}."
             )
 
-        # Sums over samples may be added only if everything else is the same.
+        # Sums over samples may be added only if everything else is equal.
         same = {
             "algorithm": self.algorithm == other.algorithm,
             "kernel_": self.kernel_ == other.kernel_,
@@ -714,7 +716,7 @@ class SparseGaussianProcessRegressor(
         subset = self._cut(everything.subset(self.subset_size, rng))
         n = rows.n_rows
 
-        # Plan the stages: many steps on the subset, then a few on all samples.
+        # Plan the stages: many steps on the subset, then a few steps on all samples.
         n_targets = subset.Y.shape[1]
         stages = [(subset, subset.n_rows, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:

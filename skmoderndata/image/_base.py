@@ -40,13 +40,14 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-# Number of patches between updates. It gains 0.1 to 0.2 dB over one update per pass and is as
-# fast.
+# Number of patches between two updates. It gains 0.1 to 0.2 dB compared with one update per pass,
+# in the same time.
 BATCH = 2048
 # Noise level assumed in the first round of "em", as a multiple of the noise of the image. The
 # level decreases to 1 in the last round.
 START_NOISE = 3.0
-# Size of the noise while learning, from patches with holes and from filled patches.
+# Noise while learning from patches with holes, and from filled patches, in units of the noise of
+# the image.
 LEARN_NOISE = 3.0
 FILLED_NOISE = 2.0
 # Minimum number of patches with holes per atom; from fewer, atoms learn the unknown pixels poorly.
@@ -54,7 +55,8 @@ PATCHES_PER_ATOM = 4
 
 
 def image_tags(tags, allow_nan):
-    tags.input_tags.two_d_array = False  # an image is not a table of samples
+    # an image is not a table of samples
+    tags.input_tags.two_d_array = False
     tags.input_tags.three_d_array = True
     tags.input_tags.allow_nan = allow_nan
     tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -70,7 +72,7 @@ def checked_image(estimator, X, *, allow_nan=False):
             f"but X has shape {np.shape(X)}."
         )
 
-    # If there are NaN, raise an error that names the remedy
+    # If there is NaN, raise an error that names the remedy
     try:
         image = check_array(
             X,
@@ -150,7 +152,7 @@ def average_codes(estimator, image, observed, grid, sigma):
     """Return the sums of the approximations of all patches and of their weights."""
     atoms = estimator.components_.astype(np.float64, copy=False)
     ready = prepare_atoms(atoms)
-    with one_blas_thread():  # blocks are small: more threads would wait for each other
+    with one_blas_thread():  # blocks are so small that more threads would wait for each other
         return average_patches(
             image,
             observed,
@@ -188,7 +190,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
     if len(patches) == 0:
         return
 
-    # Stop if holes leave too little to learn from
+    # Keep the atoms if the holes leave too little from which to learn
     if seen is not None and len(patches) < PATCHES_PER_ATOM * len(atoms):
         return
 
@@ -200,7 +202,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
                 estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
             ),
             observed=seen,
-            # Patches with holes make poor atoms
+            # Do not replace atoms by patches with holes, which would make poor atoms
             rules=Rules(batch_size=BATCH, replace_until=1.0 if seen is None else 0.0),
             max_iter=estimator.max_iter,
             rng=rng,
@@ -222,7 +224,7 @@ def signal_to_noise(estimator, image, y, where):
             f"{type(estimator).__name__}.score compares two images of equal shape."
         )
 
-    # Compute squared errors, of the selected cells only
+    # Compute the squared errors of the selected cells only
     error = (truth - image.astype(np.float64)) ** 2
     if where is not None:
         error = error[where]

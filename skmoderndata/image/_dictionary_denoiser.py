@@ -249,15 +249,14 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         if sigma == 0:
             return image.reshape(np.shape(X))
 
-        # Average the overlapping approximations and, with a weight, the noisy pixel
+        # Average the overlapping approximations and the noisy pixel, which has a weight
         total, weight = average_codes(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
 
-        # Filter similar patches together, after finding them in the image without most of the
-        # noise
+        # Filter similar patches together, after finding them in an image without most of the noise
         size = self.group_size or default_group_size(grid)
         out = filter_groups(image, out, grid, sigma=sigma, group_size=size, n_jobs=self.n_jobs)
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))

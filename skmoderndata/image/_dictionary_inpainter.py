@@ -38,9 +38,9 @@ from skmoderndata.image._base import (
     starting_atoms,
 )
 
-# Number of rounds of group filtering, and the noise levels of the first and last rounds, in units
-# of the noise. Group filtering gains 0.4 to 1.2 dB. Five rounds lose 0.1 dB; twenty rounds gain
-# nothing more.
+# Number of rounds of group filtering, and the noise levels of the first and the last round, in
+# units of the noise. Group filtering gains 0.4 to 1.2 dB. With five rounds, 0.1 dB are lost; with
+# twenty, nothing more is gained.
 GROUP_ROUNDS = 10
 FIRST_GROUP_NOISE = 5.0
 LAST_GROUP_NOISE = 0.7
@@ -236,7 +236,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         sigma = self._noise(image, observed)
         self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
 
-        # With "em", learn from an image that is filled in once and has its own noise level
+        # With "em", learn from an image that has been filled in once and has its own noise level
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.algorithm == "em" and observed is not None and learn:
@@ -273,7 +273,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             filled, average = self._fill(image, observed, grid, sigma)
             filled = self._fill_by_groups(filled, observed, grid, sigma)
 
-        # Denoise the known pixels as well
+        # Denoise the known pixels, too
         if not self.keep_known and sigma > 0:
             if average is None:
                 total, weight = average_codes(self, image, None, grid, sigma)
@@ -323,7 +323,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         """Return the image with its missing pixels filled, and the average of all patches."""
         total, weight = average_codes(self, image, observed, grid, sigma)
 
-        # Pixels that no patch reaches get the mean of the known pixels around them
+        # Fill pixels that no patch reaches with the mean of the known pixels around them
         rough = fill_by_means(image, observed)
         average = np.divide(total, weight, out=rough, where=weight > 0)
         filled = np.where(observed, image, average)

@@ -253,7 +253,7 @@ class NuclearNormImputer(
         "max_iter": [AT_LEAST_ONE],
         "min_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
         "max_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
-        "missing_values": "no_validation",  # checked in fit: a number, NaN or pandas.NA
+        "missing_values": "no_validation",  # `fit` checks it: a number, NaN or pandas.NA
         "add_indicator": ["boolean"],
         "keep_empty_features": ["boolean"],
         "random_state": ["random_state"],
@@ -556,7 +556,7 @@ class NuclearNormImputer(
                 f"rows and columns must have the same length, got {rows.size} and {columns.size}."
             )
 
-        # find the columns in the fitted table, which omits columns without a known cell
+        # find the columns in the fitted table, which does not contain columns without a known cell
         position = np.full(self.n_features_in_, -1)
         position[self.features_] = np.arange(self.features_.size)
         index = position[columns]
@@ -730,7 +730,7 @@ class NuclearNormImputer(
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
     def _set_units(self, mean, spread, peak, dtype, scaled):
-        # use the size of a feature as its scale if it is constant up to rounding errors
+        # if a feature is constant up to rounding errors, use its magnitude as its scale
         constant = spread <= 1e3 * np.finfo(dtype).eps * np.abs(mean)
         self.mean_ = mean.astype(dtype)
         self.scale_ = np.ones(mean.size, dtype=dtype)

@@ -30,15 +30,16 @@ from skmoderndata._solvers.factors.support_refit import refit_on_support
 from skmoderndata.exceptions import DoubtfulResultWarning
 
 NAME = "bootstrap_components"
-# Minimum number of rows to draw from.
+# Minimum number of rows from which to draw.
 LEAST_ROWS = 3
 # Minimum number of blocks in a series.
 LEAST_BLOCKS = 2
 # Maximum length of the default blocks, as a fraction of the series.
 LONGEST_BLOCK = 0.2
-# Maximum stability of a component that rotates; it is 0.9 if the angle in a plane is random.
+# Largest stability of a component that counts as rotating; a random angle in a plane gives 0.9.
 ROTATES = 0.92
-# Maximum instability of the subspace of such a component, as a fraction of its own instability.
+# Maximum instability of the subspace of such a component, as a fraction of the instability of the
+# component.
 SUBSPACE_FRACTION = 0.25
 
 
@@ -296,7 +297,7 @@ def _raw_components(model):
 
 def _on_support(model, X, components):
     """Fit codes and components again without a penalty, with their zeros fixed."""
-    # compute the codes of the rows, as the last step receives them
+    # compute the codes of the rows as the last step receives them
     last = last_step(model)
     if last is not model:
         X = model[:-1].transform(X)
@@ -381,7 +382,7 @@ def _table(X, name):
     elif not hasattr(X, "shape"):
         X = np.asarray(X)
 
-    # Check the shape.
+    # Check the shape of the loadings.
     if X.ndim != 2:
         raise ValueError(f"{NAME}: {name} should have two dimensions, got shape {X.shape}.")
     if X.shape[0] < LEAST_ROWS:
@@ -433,7 +434,7 @@ def _is_a(estimator, *class_names):
 
 def _check_estimator(estimator, X, Y, refit_support):
     """Raise an error if the estimator cannot be refitted as requested."""
-    # Check the kind of the estimator.
+    # Check the type of the estimator.
     last: Any = last_step(estimator)
     if isinstance(last, type) or not hasattr(last, "fit"):
         raise TypeError(f"{NAME} needs an instance of an estimator, got {estimator!r}.")
@@ -449,7 +450,7 @@ def _check_estimator(estimator, X, Y, refit_support):
             "transform X with the earlier steps, and pass the last step alone."
         )
 
-    # Check whether the factors can be fitted again without the penalty.
+    # Check whether the factors can be fitted again without a penalty.
     if not refit_support:
         return
     if Y is not None or not _is_a(last, "SparseNMF", "FeatureSignDictionaryLearning"):
@@ -472,7 +473,7 @@ def _warn_rotating(result):
     unstable = 1 - result.stability
     inside = 1 - result.subspace_stability <= SUBSPACE_FRACTION * unstable
     rotating = (result.stability < ROTATES) & inside
-    # one vector cannot rotate, and as many vectors as entries span everything
+    # a single vector cannot rotate, and as many vectors as entries span the whole space
     if k == 1 or k >= p or not rotating.any():
         return
     which = ", ".join(map(str, np.flatnonzero(rotating)))

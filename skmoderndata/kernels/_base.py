@@ -132,7 +132,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
             check_real(X, type(self).__name__)
-            if not self._needs_vectors:  # kernels inside this one may not check the samples
+            if not self._needs_vectors:  # kernels inside this kernel may not check the samples
                 check_finite(X, type(self).__name__)
         return self._check(X)
 
@@ -266,7 +266,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         layers = []
         seen = set()
         for h in free:
-            # keys are names of parameters of this kernel, or paths of inner kernels
+            # the keys are names of parameters of this kernel, or paths to inner kernels
             key = next(k for k in gradients if h.name == k or h.name.startswith(f"{k}__"))
             if key not in seen:
                 seen.add(key)
@@ -406,7 +406,8 @@ def show(value: Any) -> str:
         return f"array(<shape {value.shape}, checksum {mark:08x}>)"
 
     if isinstance(value, Kernel) and not isinstance(value, BaseKernel):
-        # scikit-learn's kernels print three digits and no bounds: print all non-default parameters
+        # scikit-learn prints kernels with three digits and without bounds: print all parameters
+        # that are not defaults
         signature = inspect.signature(type(value)).parameters
         values = value.get_params(deep=False).items()
         shown = [

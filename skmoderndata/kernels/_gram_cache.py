@@ -92,7 +92,7 @@ class GramCache:
         column_keys = row_keys if is_square else _keys(others)
         with self._lock:
             table = self._table(kernel, [*row_keys, *column_keys])
-            if table is None:  # too many samples for `max_bytes`
+            if table is None:  # there are too many samples for `max_bytes`
                 K = finite(kernel, kernel(X) if is_square else kernel(X, others))
                 self.n_computed += int(K.size)
                 return K
@@ -121,7 +121,7 @@ class GramCache:
         if n_bytes_of(n_needed) > self.max_bytes:
             return None
 
-        # drop the tables of other kernels, the least recently used first
+        # drop the tables of other kernels, beginning with the least recently used one
         size = n_needed
         if n_needed > len(table.K):
             while self._size() + table.n_bytes + n_bytes_of(n_needed) > self.max_bytes:
@@ -190,7 +190,7 @@ class _Table:
         needed = rows[unknown.any(axis=1)]
         count = 0
         while needed.size:
-            # compute rows with the same missing columns together
+            # compute rows that have the same missing columns together
             gaps = np.isnan(self.K[np.ix_(needed, columns)])
             same = (gaps == gaps[0]).all(axis=1)
             group = needed[same]
@@ -198,7 +198,7 @@ class _Table:
             K = kernel([samples[i] for i in group], [samples[j] for j in missing])
             finite(kernel, K)
 
-            # store the values twice, because a kernel is symmetric
+            # store each value twice, because a kernel is symmetric
             self.K[np.ix_(group, missing)] = K
             self.K[np.ix_(missing, group)] = np.asarray(K).T
             count += int(K.size)

@@ -329,7 +329,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         y = rows.Y[:, t]
         form = {"positive": self.positive, "tol": self.tol, "progress": progress}
 
-        # Use the equations if they hold without fitting noise.
+        # Use the equations if they can be satisfied without fitting noise.
         result = basis_pursuit(A, y, solver="path only", **form)
         if not folds and result is None:
             return None, self._solve(A, y, None, progress)
@@ -373,13 +373,13 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _within_bound(self, result, A, y, bound, missed, enough):
         """Lower the bound of the solver until rounded coefficients satisfy the original bound."""
-        # If only the intercept remains, its residual equals the bound up to rounding.
+        # If only the intercept remains, its residual equals the bound up to rounding errors.
         if not result.coef.any():
             return result
         margin = 0.0
         for _ in range(9):
-            # Lower the bound by the effect of rounding, and by twice as much each time.
-            inner = bound * (1 - 8 * EPS)  # norms are rounded as well
+            # Lower the bound by the effect of rounding, and double this amount in each trial.
+            inner = bound * (1 - 8 * EPS)  # computed norms have rounding errors, too
             excess = missed(result.coef) - inner
             margin = 2 * max(margin, excess)
             if excess <= 0 or margin >= bound:
@@ -409,7 +409,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         gaps = []
         excess = []
         for t, result in enumerate(results):
-            # Certify the values as stored: rounded to dtype, and with the intercept.
+            # Certify the values that are stored: rounded to dtype, and with the intercept.
             def rounded(w, t=t):
                 intercept = y_mean[t] - w @ x_mean
                 return w.astype(dtype), dtype.type(intercept)

@@ -171,7 +171,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         w = w / w.max()
         w /= w.sum()
 
-        # Use units in which the largest entries are 1, so that products of entries stay finite.
+        # Use units in which the largest entries are 1, so that products of entries remain finite.
         y = y.astype(np.float64)
         size = _largest(X)
         unit = _largest(y)
@@ -197,7 +197,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         self.kkt_residual_ = result.kkt_residual
         self.n_iter_ = result.n_iter
 
-        # Below exponent 1 there are local minima: report the optimality conditions, not a gap.
+        # For exponents below 1 there are local minima, so report the optimality conditions instead
+        # of a gap.
         reached = result.gap
         what = "duality gap"
         if self.exponent < 1:
@@ -221,7 +222,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         y = y - y_mean
         yy = float(w @ y**2)
 
-        # Do not centre sparse columns; G - m m' is the centred Gram matrix.
+        # Do not centre sparse columns: G - m m' is the centred Gram matrix.
         if sparse.issparse(X):
             A = sparse.csc_array(X, dtype=np.float64) / size
             weighted = A.multiply(w[:, None]).tocsc()
@@ -230,7 +231,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 mean = np.asarray(weighted.sum(axis=0)).ravel()
                 x_mean = mean * size
             norms_sq = np.asarray(A.multiply(weighted).sum(axis=0)).ravel() - mean**2
-            flat = norms_sq <= 1e-13 * mean**2  # a variance this small is rounding error
+            # a variance as small as this is a rounding error
+            flat = norms_sq <= 1e-13 * mean**2
             c = weighted.T @ y
 
             def gram(rows, columns):

@@ -76,7 +76,7 @@ class FeatureGroups(NamedTuple):
 
 def feature_groups(groups, group_weights, n_features, *, allow_zero=False):
     """Check the parameters `groups` and `group_weights`; `allow_zero` accepts weights of 0."""
-    # accept labels, or lists if groups share features
+    # accept labels, or lists of features if groups share features
     if groups is None:
         labels = np.arange(n_features)
     elif isinstance(groups, Integral):

@@ -267,7 +267,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
         ):
-            # Order the columns by groups; features of overlapping groups are repeated.
+            # Order the columns by groups, and repeat the features of overlapping groups.
             columns, x_mean, x_unit = weighted_columns(
                 X, weight, groups.order, centred=self.fit_intercept
             )
@@ -276,7 +276,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             problem = penalised(columns, Y, groups, self.l1_ratio, ridge)
             start = self._start(groups, Y.shape[1])
             warm = None
-            unit = y_unit / x_unit  # unit of the coefficients
+            unit = y_unit / x_unit  # unit in which the coefficients are computed
 
             work = WorkingSet(problem.columns, problem.edges)
             for t in range(Y.shape[1]):

@@ -465,7 +465,7 @@ class _Path(NamedTuple):
         top = lam_max * self.unit / problem.weights.sum() or 1.0
         alphas = np.geomspace(top, top / 100, 100)
 
-        # 2. each fold follows the path; small gaps do not matter for the choice
+        # 2. follow the path in each fold; small gaps do not matter for the choice
         tol = np.sqrt(self.model.tol)
         losses = np.empty((len(alphas), len(folds)))
         X, y, w = problem[:3]

@@ -236,7 +236,7 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
         (result,) = full_path.results(alphas[best : best + 1])
         latent, intercept = full_path.in_units(result)
 
-        # Set all attributes at once.
+        # Set all attributes at once, so that an error does not leave some of them unset.
         dtype = X.dtype
         self.alphas_ = alphas
         self.alpha_ = float(alphas[best])
@@ -265,7 +265,8 @@ class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
                 raise ValueError("alphas must be a number or a list of positive numbers.")
             return alphas
-        top = full_path.largest_alpha() or 1.0  # a target without variation allows any penalty
+        # if the target is constant, any penalty will do
+        top = full_path.largest_alpha() or 1.0
         return np.geomspace(top, self.min_alpha_ratio * top, int(self.alphas))
 
     @by_rows

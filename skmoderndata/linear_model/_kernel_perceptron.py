@@ -43,9 +43,10 @@ class State(NamedTuple):
     stream: Stream
     primal: bool  # if True, the stream only counts samples; weights define the functions
     weights: np.ndarray  # weights of features and offset, (n_functions, n_features + 1)
-    late: np.ndarray  # sum of the changes of the weights, times the time of each change
-    sizes: np.ndarray  # sum of the sizes of the steps of each function
-    squares: np.ndarray  # sum of the squares of these sizes
+    # sum of the changes of the weights, each multiplied by the time of the change
+    late: np.ndarray
+    sizes: np.ndarray  # sum of the step sizes of each function
+    squares: np.ndarray  # sum of the squares of these step sizes
     radius_sq: float  # largest k(x, x)
 
     def after(self, stream, sizes, squares):
@@ -312,7 +313,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if not self._primal:
             self.support_ = state.stream.index[self._used]
 
-        # With averages or a budget, the last pass may still make mistakes.
+        # With averages or a budget, there may still be mistakes in the last pass.
         steady = self.early_stopping or self.average or self.budget is not None
         if mistakes[-1] and not steady:
             warn_not_converged(
@@ -419,7 +420,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     def _class_weighted(self, y, weights, classes):
         """Multiply the weights of the samples by the weights of their classes."""
         present = y[weights > 0]
-        if isinstance(self.class_weight, str):  # "balanced" counts the samples
+        if isinstance(self.class_weight, str):  # "balanced" uses the numbers of samples
             classes = np.unique(present)
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
         finite = np.isfinite(by_class).all()
@@ -456,7 +457,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if self.average and self.budget is not None:
             raise ValueError(f"{name}: average=True stores all samples: set budget=None.")
 
-        # gamma="scale" uses the variance of the samples that have a weight.
+        # gamma="scale" uses the variance of the samples that have positive weight.
         gram = resolved_gram(self, X, (weights > 0).astype(np.float64))
         n_functions = len(self._present_classes)
         n_functions = 1 if n_functions == 2 else n_functions
@@ -509,7 +510,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             ]
             return np.stack([counts, none, none])
 
-        # The other policies start from the values of the block, K coef.
+        # The other policies start from the values K coef of the block.
         smallest = self.budget_policy == "smallest" and budget > 0
         limits = {"time": stream.time, "budget": budget, "smallest": smallest}
         counts = [
@@ -531,7 +532,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         before = np.asarray(before, np.float64)
         values = before + state.weights[:, -1]
 
-        # Use coefficients of the samples of this block only.
+        # Use coefficients for the samples of this block only.
         none = np.zeros((len(steps), len(rows)))
         function = Expanded(none, none.copy(), none - 1)
         limits = {"time": stream.time, "budget": -1, "smallest": False}
@@ -564,7 +565,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if self.budget is None:
             self.margin_bound_ = state.margin_bound()
 
-        # Averages are the last weights minus the weighted sum of late changes.
+        # The averages are the last weights minus the weighted sum of late changes.
         if state.primal:
             weights = state.weights
             if self.average:

@@ -211,7 +211,7 @@ class LaplacianEmbedding(
         degrees = K @ weights
         self._largest = float(degrees.max())
 
-        # place samples of weight zero like new samples
+        # place samples of weight zero in the same way as new samples
         embedding = np.empty((n, T.shape[1]))
         embedding[weighted] = T
         if n_weighted < n:

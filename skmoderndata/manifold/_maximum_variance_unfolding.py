@@ -379,7 +379,7 @@ class MaximumVarianceUnfolding(
         step = self._rows[nearest] - X[:, None]  # q x k x p
         G = np.einsum("qap,qbp->qab", step, step)
         trace = np.einsum("qaa->q", G)
-        # if neighbours span few dimensions the system is singular: add a small ridge
+        # if the neighbours span few dimensions, the system is singular, so add a small ridge
         ridge = np.where(trace > 0, 1e-3 * trace, 1.0)
         G += np.eye(k) * ridge[:, None, None]
         ones = np.ones((len(X), k, 1))
@@ -428,7 +428,7 @@ class MaximumVarianceUnfolding(
     def _unfold(self, X, i, j, progress):
         """Solve in units of the mean length of an edge; set `alpha_` and `edge_errors_`."""
         n = len(X)
-        # scale the edges to mean length one
+        # scale the edges to a mean length of one
         lengths = np.linalg.norm(X[i] - X[j], axis=1)
         unit = float(lengths.mean())
         squares = (lengths / unit) ** 2

@@ -208,7 +208,7 @@ class SammonMapping(
         copies = int(np.sum(times * (times - 1)) // 2)
         self.n_zero_distances_ = copies + self._zeros(d, times)
 
-        # scale distances to mean one
+        # scale the distances to a mean of one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
         d /= unit  # divide in place, because this may be the largest array
@@ -217,9 +217,9 @@ class SammonMapping(
             Y = np.zeros((len(first), k))
             self._store(Y, 0.0, 0.0, np.zeros(1), 0)
             with FitProgress(self, X, y, max_passes=0):
-                pass  # no pair has a positive distance
+                pass  # no two samples have a positive distance
         else:
-            # keep the map of least stress from the first start and random starts
+            # run the first start and random starts, and keep the map with the least stress
             n = len(first)
             starts = [self._start(X[first], d, initial, first, unit, rng)]
             starts += [rng.normal(size=(n, k)) for _ in range(self.n_init - 1)]
@@ -230,7 +230,7 @@ class SammonMapping(
             _, _, Vt = np.linalg.svd(Y, full_matrices=False)
             axes = fix_signs((Y @ Vt.T).T)
             Y = axes.T * unit
-            n_missing = k - Y.shape[1]  # fewer samples than dimensions
+            n_missing = k - Y.shape[1]  # there are fewer samples than dimensions
             if n_missing:
                 Y = np.hstack([Y, np.zeros((n, n_missing))])
 
@@ -283,7 +283,8 @@ class SammonMapping(
         rows = X.astype(np.float64, copy=False)
         places = self._places
         Z = np.empty((len(X), places.shape[1]))
-        unit = float(np.abs(places).max()) or 1.0  # unit of the map, not of these samples
+        # use the unit of the map, not the unit of these samples
+        unit = float(np.abs(places).max()) or 1.0
 
         # process blocks of rows whose distances fit into memory
         size = max(1, TEMPORARY_BYTES // (FLOAT_BYTES * places.size))
@@ -316,7 +317,7 @@ class SammonMapping(
         d = self._to_map(X)
         mapped = pairwise_distances(Z, self._places)
 
-        # compute Sammon's stress, in units of the mean distance
+        # compute Sammon's stress in units of the mean distance
         unit = float(d.mean()) or 1.0
         w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)
         errors = ((d - mapped) / unit) ** 2
@@ -382,7 +383,7 @@ class SammonMapping(
         index = rank_of[np.reshape(index, -1)]
 
         if self.metric == "precomputed":
-            # samples with equal rows are different if their distance is above zero
+            # samples with equal rows still count as different if their distance is above zero
             apart = D[np.arange(n), first[index]] > 0
             if apart.any():
                 first = np.arange(n)
@@ -440,7 +441,8 @@ class SammonMapping(
             return rng.normal(size=(n, k))
 
         Y = np.zeros((n, k))
-        # start from classical scaling; for vectors it returns the principal components
+        # start from classical scaling, which returns the principal components if the samples are
+        # vectors
         if self.metric == "euclidean":
             centred = X - X.mean(axis=0)
             U, s, _ = np.linalg.svd(centred / unit, full_matrices=False)
@@ -458,7 +460,7 @@ class SammonMapping(
             axes = (U * roots)[:, ::-1][:, :k]
 
         Y[:, : axes.shape[1]] = axes
-        # points at a saddle would never leave the plane
+        # from a saddle, points would never leave the plane
         flat = np.abs(Y).max(axis=0) < 1e-6
         n_flat = int(flat.sum())
         Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))

@@ -181,7 +181,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
 
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
-    # start from the given series, or from the medoid, the series closest to all others
+    # start from the given series, or from the medoid, which is the series closest to all others
     if isinstance(init, str):
         if init not in ("auto", "medoid"):
             raise ValueError(

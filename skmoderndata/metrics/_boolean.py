@@ -56,7 +56,7 @@ def match_sources(sources_true, sources_pred):
     k = max(len(A), len(B))
     A, B = (_with_empty_sources(M, k) for M in (A, B))
 
-    # count different bits of all pairs, and find the matching with the fewest
+    # count the different bits of all pairs, and find the matching with the fewest
     only_a = A.astype(float) @ ~B.T
     only_b = ~A @ B.T.astype(float)
     different = only_a + only_b
@@ -251,7 +251,8 @@ def generalization_error(
     X = _boolean(X, "X")
     rng = check_random_state(random_state)
 
-    # estimators that accept NaN infer the hidden bits; else use the nearest union of components
+    # if the estimator accepts NaN, let it infer the hidden bits; otherwise use the nearest union
+    # of components
     if _takes_nan(estimator):
         check_is_fitted(estimator)
 

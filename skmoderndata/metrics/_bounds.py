@@ -74,7 +74,7 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     if not norm > 0:
         raise ValueError(f"norm={norm} must be positive.")
 
-    # use Jensen's inequality for a bound, or average over random signs
+    # use Jensen's inequality to obtain a bound, or average over random signs
     if method == "trace":
         trace = max(float(np.trace(K)), 0.0)
         return 2.0 * norm * float(np.sqrt(trace)) / n

@@ -61,7 +61,7 @@ def clustering_distance(labels_a, labels_b):
     if a.size == 0:
         return 0.0
 
-    # find the relabelling under which most objects agree
+    # find the assignment of labels under which most objects agree
     together = contingency_matrix(a, b)
     rows, columns = linear_sum_assignment(together, maximize=True)
     n_agree = float(together[rows, columns].sum())

@@ -86,7 +86,7 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
     n = len(X)
 
-    # use precomputed distances, or compute them for all pairs or random pairs
+    # use precomputed distances, or compute them for all pairs or for random pairs
     if isinstance(metric, str) and metric == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -127,7 +127,7 @@ def _of_pairs(D):
 def _distances_of_pairs(X, m, metric, rng):
     """Compute the distances of m random pairs of different samples."""
     n = len(X)
-    # draw a second sample that differs from the first
+    # draw a second sample that differs from the first one
     i = rng.randint(n, size=m)
     j = (i + rng.randint(1, n, size=m)) % n
 

@@ -341,7 +341,7 @@ def pairwise_dtw(
         same_channels(A, B, name)
 
     rule = warping_band(name, band, radius, max_slope, slanted)
-    # compare squares, and take roots at the end
+    # compare squares, and take the root at the end
     squared = local == "sqeuclidean" and root
     cutoff = np.inf
     if max_distance is not None:
@@ -527,7 +527,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
             f"{name}: the series have {len(x)} and {len(z)} points, but need equal lengths."
         )
 
-    # add up trapezia, or two triangles if the difference changes its sign
+    # add up trapezia, or two triangles if the sign of the difference changes
     u = np.pad(x - z, ((1, 1), (0, 0)))
     inner = u[1:-1]
     size = np.abs(inner)

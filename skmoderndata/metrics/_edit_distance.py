@@ -56,7 +56,8 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     >>> edit_distance(["to", "be"], ["not", "to", "be"])
     1.0
     """
-    # for two words and unit costs, checks and arrays would take ten times as long as the distance
+    # for two words and unit costs, checks and arrays would take ten times as long as the
+    # computation
     unit = type(gap_cost) in NUMBERS and type(substitution_cost) in NUMBERS
     unit = unit and gap_cost == substitution_cost == 1
     if unit and normalize is False and type(x) is type(z) and type(x) in WORDS:

@@ -166,7 +166,7 @@ def _ideal(y, n):
     if kind == "continuous":
         return np.multiply.outer(y, y)
 
-    # use y y' for two classes, and equality of labels for more
+    # use y y' for two classes, and the equality of labels for more classes
     _, codes = np.unique(y, return_inverse=True)
     if codes.max() <= 1:
         signs = 2.0 * codes - 1

@@ -95,7 +95,7 @@ def optimal_rank(singular_values, shape, noise_std=None):
             "of them, or the leading ones with noise_std."
         )
 
-    # set singular values to zero if they are rounding errors
+    # set singular values that are rounding errors to zero
     s = np.where(s > EPS * large * s.max(), s, 0.0)
     if noise_std is None:
         ratio = small / large

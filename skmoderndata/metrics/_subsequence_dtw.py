@@ -95,7 +95,7 @@ def subsequence_dtw(
             raise ValueError(f"{name}: max_distance={max_distance!r}; it must be at least 0.")
         largest = float(max_distance)
 
-    # search, with costs in place of distances
+    # search with costs instead of distances
     windows = best_windows(
         query,
         series,

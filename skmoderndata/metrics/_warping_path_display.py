@@ -126,7 +126,7 @@ class WarpingPathDisplay:
         """
         ax = axes_or_new(self, ax)
 
-        # draw the first series upwards, the second to the right
+        # draw the first series upwards and the second one to the right
         path = np.asarray(self.path).reshape(-1, 2)
         self.image_ = ax.imshow(np.asarray(self.costs), origin="lower", cmap="Greys")
         label = "alignment" if self.distance is None else f"distance {self.distance:.3g}"

@@ -7,7 +7,8 @@ from skmoderndata._estimator.compat import warn_user
 from skmoderndata._estimator.doors import by_rows
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Minimum number of values in a grid whose ends are reported: if there are two, each is an end.
+# Minimum number of values in a grid for a warning about its ends: if there are two values, each of
+# them is an end.
 LEAST_GRID = 3
 
 
@@ -15,7 +16,8 @@ def best_has(name):
     """Make a condition for `available_if`: the estimator, fitted or not, has the method."""
 
     def check(search):
-        getattr(search._inner(), name)  # this raises AttributeError if there is no such method
+        # this raises AttributeError if the method does not exist
+        getattr(search._inner(), name)
         return True
 
     return check

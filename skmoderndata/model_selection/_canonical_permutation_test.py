@@ -195,7 +195,7 @@ def canonical_permutation_test(
     if confounders is not None:
         X, Y = _without_confounders(kind, X, Y, confounders)
 
-    # 2. Whiten the views, once for each penalty.
+    # 2. Whiten the views once for each penalty.
     centred = confounders is not None
     if kind == "linear":
         pairs = _linear_coordinates(estimator, X, Y, centred=centred)
@@ -208,11 +208,12 @@ def canonical_permutation_test(
         fold = rng.permutation(len(X)) % N_FOLDS
     k = min(estimator.n_components, *(len(pair.values) for pair in pairs))
 
-    # 3. Evaluate the data, then the permutations in batches, each with its own seed.
+    # 3. Evaluate the data, then the permutations in batches; each batch has its own seed.
     data = np.arange(len(X))[None]
     observed = _correlations(pairs, data, k, fold)
     width = max(pair.A.shape[1] + pair.B.shape[1] for pair in pairs)
-    # Sparse pairs hold weights and scores of a permutation, other pairs permuted coordinates.
+    # Sparse pairs hold the weights and scores of a permutation, other pairs the permuted
+    # coordinates.
     entries = len(X) + width if kind == "sparse" else len(X) * width
     batch = max(1, min(n_permutations, BATCH_ENTRIES // entries))
     sizes = [min(batch, n_permutations - start) for start in range(0, n_permutations, batch)]
@@ -223,7 +224,7 @@ def canonical_permutation_test(
     )
     values = np.concatenate([observed, *blocks], axis=1)
 
-    # 4. Compute the p-values, as running maximum over the pairs.
+    # 4. Compute the p-values as running maxima over the pairs.
     statistics, correlations = _best_penalty(values)
     reached = statistics[1:] >= statistics[0] - ACCUMULATED_ROUNDING
     p_values = (1 + reached.sum(axis=0)) / (1 + n_permutations)
@@ -256,7 +257,7 @@ def _best_penalty(values):
     if len(values) == 1:
         return values[0], values[0, 0]
 
-    # The data are one of the orders, so mean and deviation do not favour them.
+    # The data count as one of the orders, so that mean and standard deviation do not favour them.
     deviation = values.std(axis=1, keepdims=True)
     centred = values - values.mean(axis=1, keepdims=True)
     standardised = centred / np.where(deviation > 0, deviation, 1.0)
@@ -284,7 +285,7 @@ def _without_confounders(kind, X, Y, confounders):
             "permute: use more rows or fewer confounders."
         )
 
-    # a view that the confounders explain has no rows other than zero
+    # if the confounders explain a view, only rows of zeros remain
     for name, view in zip(("X", "Y"), views, strict=True):
         if not view.any():
             raise ValueError(
@@ -439,7 +440,7 @@ def _check_numbers(n_permutations, level):
 
 def _check_views(estimator, X, Y):
     """Convert the views to tables of finite numbers and check that they have the same rows."""
-    # Kernels of structured samples do not work on tables of numbers.
+    # Kernels of structured samples do not work for tables of numbers.
     kernels: Any = getattr(estimator, "kernel", None)
     kernels = kernels if isinstance(kernels, list | tuple) else [kernels]
     if any(is_structured(kernel) for kernel in kernels):

@@ -36,7 +36,7 @@ from skmoderndata.model_selection._base import (
     warn_end_of_grid,
 )
 
-# Minimum stability of a real structure; below it, `fit` warns that there is none.
+# Minimum stability of a real structure; below it, `fit` warns that there may be no structure.
 NO_STRUCTURE = 0.3
 
 
@@ -462,7 +462,7 @@ def _is_table(X):
     """Whether X contains numbers, rather than text, trees, or series of different lengths."""
     try:
         return np.asarray(X).dtype.kind in "fc"
-    except ValueError:  # ragged
+    except ValueError:  # the samples have different lengths
         return False
 
 
@@ -505,8 +505,8 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     objects, and the number of clusters found.
     """
     rng = check_random_state(int(seed))
-    # Split into random halves; if X is a matrix over pairs of samples, split both rows and
-    # columns.
+    # Split X into random halves; if X is a matrix over pairs of samples, split both its rows and
+    # its columns.
     order = rng.permutation(_number_of_rows(X))
     first, second = np.split(order, [len(order) // 2])
     X_first = _take(X, first)
@@ -562,8 +562,9 @@ def _label_distances(a, b, n_random, rng):
     pairs = a * k_b + b
     together = np.bincount(pairs, minlength=k_a * k_b).reshape(k_a, k_b)
 
-    # Draw tables with the same cluster sizes.
-    if min(k_a, k_b) == 1:  # there is only one table; `random_table` returns wrong ones here
+    # Draw tables that have the same cluster sizes.
+    # there is only one such table; `random_table` would return wrong ones here
+    if min(k_a, k_b) == 1:
         tables = together[None]
     else:
         sizes = (together.sum(axis=1), together.sum(axis=0))

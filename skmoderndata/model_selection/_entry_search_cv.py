@@ -50,12 +50,12 @@ WORKING = (
     "FeatureSignDictionaryLearning, MultiAssignmentClustering, DiscreteBasis, an imputer of "
     "scikit-learn, or a pipeline such as make_pipeline(SimpleImputer(), PCA())"
 )
-# Minimum count whose logarithm is computed.
+# Minimum count, so that its logarithm can be computed.
 TINY = np.finfo(float).tiny
-# Minimum error of a fold, as a multiple of the median over a candidate's folds, that counts as an
-# explosion.
+# Minimum error of a fold that counts as an explosion, as a multiple of the median over the folds
+# of a candidate.
 EXPLODED = 100.0
-# Minimum predicted probability, so that no single hidden entry decides a likelihood.
+# Minimum predicted probability; without it, a single hidden entry could decide a likelihood.
 LOWEST_PROBABILITY = 1e-6
 
 
@@ -373,7 +373,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
 
     def _check_estimator(self, entry_weight):
         """Reject estimators that cannot predict hidden entries."""
-        # Gaps reach a step unless an imputer comes before it.
+        # A step receives the gaps unless an imputer comes before it.
         for step in self._steps():
             if _is_imputer(step):
                 break
@@ -543,7 +543,7 @@ def entry_folds(known, n_folds, rng):
     n_known = int(known.sum())
     fold[known] = rng.permutation(np.arange(n_known) % n_folds)
 
-    # If one fold contains all known entries of a row or column, keep a random one of them visible.
+    # If a fold contains all known entries of a row or column, leave a random one of them visible.
     priority = np.where(known, rng.random_sample(known.shape), -1.0)
     for axis in (1, 0):
         lowest = np.where(known, fold, n_folds).min(axis=axis)
@@ -659,7 +659,7 @@ def _early_ends_counted():
         early = []
         for warning in caught:
             if issubclass(warning.category, DoubtfulResultWarning):
-                continue  # the hidden entries judge these fits
+                continue  # the hidden entries are used to judge these fits
             if issubclass(warning.category, ConvergenceWarning):
                 early.append(warning)
             else:
@@ -748,7 +748,7 @@ def _warn_of_explosions(candidates, scores, exploded):
     if not exploded.any():
         return
 
-    # Issue one warning, which names the first of the candidates.
+    # Issue a single warning, which names the first of these candidates.
     first = int(np.flatnonzero(exploded)[0])
     folds = scores[first]
     warnings.warn(

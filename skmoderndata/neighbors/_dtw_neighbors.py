@@ -58,7 +58,7 @@ class _DTWNeighbors:
             self.radius_ = self.radius
             return
 
-        # choose the radius of least leave-one-out error, and the smallest in a tie
+        # choose the radius with the least leave-one-out error; on ties, choose the smallest one
         if len(series) <= self.n_neighbors:
             raise ValueError(
                 f'{name}: radius="cv" leaves out one series, and {self.n_neighbors} neighbours '
@@ -66,7 +66,7 @@ class _DTWNeighbors:
             )
 
         longest = int(series.lengths.max())
-        # try the same percentages of the length as the archive of Dau et al. (2019)
+        # try the percentages of the length that the archive of Dau et al. (2019) uses
         self.cv_radii_ = np.unique(np.arange(101) * longest // 100)
 
         neighbours = self._leave_one_out(series, self.cv_radii_)
@@ -121,7 +121,7 @@ class _DTWNeighbors:
             bounds = np.zeros((len(offsets) - 1, len(series)))
             k = self.n_neighbors
             by_radius = []
-            # the cost for a radius is a lower bound of the costs for smaller radii
+            # the cost for a radius is a lower bound on the costs for smaller radii
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
                 neighbours = search(

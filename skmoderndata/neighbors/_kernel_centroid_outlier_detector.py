@@ -175,7 +175,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         used, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, used, w)
 
-        # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, equal weights a
+        # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, with equal weights a
         n = float(w.sum())
         a = w / n
         means = train.times(a)
@@ -198,7 +198,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             self.threshold_ = self.max_distance_ + slack
             self.false_alarm_bound_ = 1 / (n + 1)
         else:
-            # a sample is n / (n - 1) times as far from the mean of the other samples
+            # the distance of a sample from the mean of the other samples is n / (n - 1) times its
+            # distance from the mean
             factor = n / (n - 1) if n > 1 else 1.0
             held_out = distances * factor
             self.threshold_ = -outlier_threshold(-held_out, w, self.contamination)

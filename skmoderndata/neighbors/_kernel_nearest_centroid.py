@@ -161,7 +161,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             a = coef[members, c]
             values = of_class.times(a)
             norms[c] = a @ values
-            # take samples from the middle of the class to its border, whatever the order of rows
+            # choose samples between the middle and the border of the class, whatever the order of
+            # rows
             n_members = len(members)
             n_drawn = min(n_members, max(1, MARGIN_SAMPLES * n_members // n))
             by_value = members[np.argsort(values, kind="stable")]

@@ -118,12 +118,13 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
             return distance, j, cells
         cells -= n_words
 
-        # fill column j from its first row on; the first row increases by one in each column
+        # fill column j downwards; the first row increases by one in each column
         a = t[j]
         carry_plus = one
         carry_minus = np.uint64(0)
         for w in range(n_words):
-            # find where the table differs from the previous column: 64 rows in one addition
+            # find the rows where the table differs from the previous column: one addition handles
+            # 64 rows
             equal = peq[a, w]
             up = plus[w]
             fall = minus[w]
@@ -145,7 +146,7 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
             plus[w] = down | ~(vertical | right)
             minus[w] = right & vertical
 
-            # carry bits into the next word
+            # carry bits over into the next word
             carry_plus = next_plus
             carry_minus = next_minus
     return distance, len(t), cells

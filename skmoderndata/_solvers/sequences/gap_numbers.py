@@ -70,7 +70,7 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, position, T, columns, cells):
                 s, t, p, decay, T[:, :m], columns[:, :m], position[2], K[i, j], cells
             )
 
-            # if interrupted, store where to resume
+            # after an interruption, store where to resume
             if done < len(s):
                 position[0] = i
                 position[1] = j

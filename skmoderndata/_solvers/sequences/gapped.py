@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # step that leads to the best score of a cell, in two bits
 BEGIN, DIAGONAL, SKIP_S, SKIP_T = range(4)
-# flags for a gap that ends in a cell and was already open before
+# flags for a gap that ends in a cell and was open before
 LONGER_S = 4
 LONGER_T = 8
 
@@ -107,7 +107,7 @@ def _score_rows(codes, offsets, first, others, table, rule, own, out, position, 
                 cells -= len(t) + 1
                 top = max(top, _next_row(i, s[i], t, table, rule, best, gap_in_t))
 
-            # read the corner, or the largest cell
+            # read the corner (global) or the largest cell (local)
             position[2] = 0
             out[k, p] = top if rule.local else best[len(t)]
         position[1] = 0
@@ -186,7 +186,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
         best[0] = 0.0 if rule.local else -(rule.first + i * rule.further)
         gap_in_s = -np.inf
         for j in range(len(t)):
-            # update both gap scores, and record whether a gap was already open
+            # update both gap scores, and record whether a gap has been open before
             move = 0
             opened = best[j + 1] - rule.first
             gap_in_t[j + 1] -= rule.further
@@ -199,7 +199,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
                 move |= LONGER_T
             gap_in_s = max(gap_in_s, opened)
 
-            # choose the best of the three steps; ties go to the diagonal step
+            # choose the best of the three steps; on ties, choose the diagonal step
             score = diagonal + table[s[i], t[j]]
             step = DIAGONAL
             if gap_in_t[j + 1] > score:
@@ -230,7 +230,7 @@ def _way_back(moves, i, j, local):
     k = i + j
     gap = BEGIN  # kind of the gap that continues, or BEGIN
     while i > 0 or j > 0:
-        # the borders of a global alignment are gaps
+        # along the borders, a global alignment has gaps
         step = gap
         move = 0
         if i > 0 and j > 0:
@@ -289,4 +289,4 @@ def best_alignment(s: Array, t: Array, table: Array, rule: GapRule) -> tuple[Arr
 
     # go back from the corner, or from the largest score
     end = (position[1], position[2]) if rule.local else (len(s), len(t))
-    return _way_back(moves, *end, rule.local), float(saved[0, 0]) + 0.0  # not -0.0
+    return _way_back(moves, *end, rule.local), float(saved[0, 0]) + 0.0  # turn -0.0 into 0.0

@@ -81,7 +81,7 @@ def _words_near(window, order, costs, threshold, weights, out):
     number = np.zeros(p + 1, dtype=np.int64)
     n = i = 0
 
-    # depth first: try the next cheapest symbol at position i
+    # go depth first: try the next cheapest symbol at position i
     while i >= 0:
         tried[i] += 1
         too_much = tried[i] == sigma
@@ -90,7 +90,7 @@ def _words_near(window, order, costs, threshold, weights, out):
             spent[i + 1] = spent[i] + costs[a, window[i]]
             too_much = spent[i + 1] >= threshold
 
-        # go back if this symbol is too expensive, because all later symbols cost more
+        # go back if this symbol is too expensive, because the remaining symbols cost more
         if too_much:
             tried[i] = -1
             i -= 1
@@ -155,7 +155,7 @@ def words_near(
         if k < len(windows):
             if len(out) == limit:
                 return indptr, None
-            # extrapolate the number of words from the windows so far
+            # extrapolate the number of words from the windows seen so far
             size = max(2 * len(out), int(1.01 * len(windows) * indptr[k] / max(k, 1)))
             larger = np.empty(min(size, limit), dtype=np.int64)
             larger[: indptr[k]] = out[: indptr[k]]

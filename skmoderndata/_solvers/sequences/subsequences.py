@@ -15,7 +15,8 @@ from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS, LOG2
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of symbols whose weights for four sequences are cached, one for each remainder.
+# Number of symbols whose weights for four sequences are cached; each symbol uses the slot of its
+# remainder.
 PLANES = 32
 
 
@@ -105,7 +106,7 @@ def _level(plane, before, row, skips, skip, scale, total):
         r2 = skips[j, 2] * r2 + s2
         r3 = skips[j, 3] * r3 + s3
 
-        # compute w(j + 1), the row of these subsequences
+        # compute w(j + 1), the weights of these subsequences
         w0 = skip * row[j + 1, 0] + r0
         w1 = skip * row[j + 1, 1] + r1
         w2 = skip * row[j + 1, 2] + r2
@@ -169,7 +170,7 @@ def _one_against_lanes(
     if first == 0:
         for q in range(p + 1):
             for j in range(m + 1):
-                for lane in range(4):  # the empty subsequence precedes any symbol
+                for lane in range(4):  # the empty subsequence comes before any symbol
                     rows[q, j, lane] = 1.0 if q == 0 else 0.0
         for q in range(p):
             for lane in range(4):
@@ -180,7 +181,7 @@ def _one_against_lanes(
             return i, cells
         cells -= 4 * p * m
 
-        # reuse the plane of the symbol unless another symbol has replaced it
+        # use the plane of the symbol again unless another symbol has replaced it
         a = s[i]
         plane = planes[a % PLANES, :m]
         if holds[a % PLANES] != a:
@@ -313,7 +314,7 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
             *(position[1], cells),
         )
 
-        # store the state if unfinished, otherwise sum over the lengths
+        # if unfinished, store the state; otherwise sum over the lengths
         if done < len(s):
             position[0] = i
             position[1] = done
@@ -417,7 +418,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
                 value = here * w[q - 1, j]
                 change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
 
-                # update the running sums with one more skip, and their derivatives
+                # update the running sums and their derivatives, with one more skip
                 slope = decay * (run + slope) + change
                 run = decay * run + value
                 dw[q, j + 1] = decay * (w[q, j + 1] + dw[q, j + 1]) + slope

@@ -17,14 +17,15 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
-# Largest number of possible windows for which a table with an entry per window replaces sorting.
+# Largest number of possible windows for which a table with one entry per window is used instead of
+# sorting.
 TABLE = 2**24
-# Smallest number that may not fit into a signed 64-bit integer.
+# Smallest integer that may not fit into a signed 64-bit integer.
 WORD = 2**62
-# Smallest number of products per entry for which only half of a symmetric matrix is computed, and
+# Smallest number of products per entry for which only half of a symmetric matrix is computed and
 # then mirrored.
 WORTH_HALVES = 2.0
-# Number of multiplications by BLAS that take as long as one product of two stored entries.
+# Number of multiplications that BLAS does in the time of one product of two stored entries.
 HEAVY = 20
 
 
@@ -211,7 +212,7 @@ def gram_of_counts(
     shape = (left.shape[0], right.shape[0])
     size = shape[0] * shape[1]
 
-    # multiply columns with entries in many rows by BLAS
+    # use BLAS for columns with entries in many rows
     filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
     heavy = np.flatnonzero(HEAVY * filled > size)
     step = max(1, n_bytes // (8 * max(1, sum(shape))))

@@ -14,11 +14,12 @@ from scipy.spatial import KDTree
 
 from skmoderndata._solvers.common.typing import Array
 
-# Minimum number of windows for conclusions about neighbours.
+# Minimum number of windows from which conclusions about neighbours are drawn.
 MIN_WINDOWS = 10
-# Largest fraction of false neighbours in a sufficient dimension.
+# Largest fraction of false neighbours in a dimension that counts as sufficient.
 FALSE_TOL = 0.01
-# Largest distance of E1 from 1 in a sufficient dimension, and of E2 from 1 for noise.
+# Largest distance of E1 from 1 in a sufficient dimension, and largest distance of E2 from 1 in
+# noise.
 GROWTH_TOL = 0.1
 
 
@@ -110,7 +111,7 @@ def false_neighbors(
         neighbor = _other_than_self(numbers)
         r = near[:, 1]
         s = np.linalg.norm(windows.following - windows.following[neighbor], axis=1)
-        # apply eq. 4 and eq. 5
+        # apply equations 4 and 5
         false = (s > ratio_tol * r) | (np.hypot(r, s) > size_tol * spread)
         fractions[d - 1] = false.mean()
     return fractions
@@ -147,7 +148,7 @@ def distance_growth(X: Array, start: Array, *, lag: int, max_dim: int) -> tuple[
     for d in range(1, max_dim + 1):
         windows = windows_of(X, start, lag, d)
 
-        # merge equal windows, so that the nearest other window has a distance above 0
+        # merge equal windows, so that the distance to the nearest other window is above 0
         distinct, first, number = np.unique(
             windows.now, axis=0, return_index=True, return_inverse=True
         )
@@ -157,7 +158,7 @@ def distance_growth(X: Array, start: Array, *, lag: int, max_dim: int) -> tuple[
         r = near[number.ravel(), 1]
         neighbor = first[numbers[number.ravel(), 1]]
 
-        # compute the largest difference with one more value
+        # compute the largest difference when the window has one more value
         s = np.abs(windows.following - windows.following[neighbor]).max(axis=1)
         growth[d - 1] = np.mean(np.maximum(r, s) / r)
         following[d - 1] = s.mean()

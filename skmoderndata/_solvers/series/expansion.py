@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.typing import Array
 
-# Number of entries of the features of a block of rows (2 MiB).
+# Number of entries of the expanded features of a block of rows (2 MiB).
 BLOCK_ENTRIES = 2**18
 
 
@@ -134,7 +134,8 @@ class PolynomialExpansion:
                 else:
                     t[row] += value
 
-        # duplicates are added: x^2 y has the subset x twice, once for each dropped x
+        # values of equal positions are added: x^2 y has the subset x twice, once for each dropped
+        # x
         rows, columns, values = zip(*entries, strict=True)
         size = (self.n_outputs, self.n_outputs)
         return sparse.coo_array((values, (rows, columns)), shape=size).tocsr(), t
@@ -149,7 +150,8 @@ class PolynomialExpansion:
 
     def in_range(self, X: Array) -> bool:
         """Return whether the squares of the largest monomials of the columns fit into float64."""
-        if self.degree == 1:  # the squares of all accepted data fit into float64
+        # this cannot overflow: the squares of all accepted data fit into float64
+        if self.degree == 1:
             return True
         high = X.max(axis=0, initial=-np.inf).astype(np.float64)
         low = X.min(axis=0, initial=np.inf).astype(np.float64)
@@ -157,7 +159,7 @@ class PolynomialExpansion:
             high -= self.origin
             low -= self.origin
         peak = np.maximum(np.maximum(high, -low), 0.0)
-        # a constant column minus its origin leaves rounding errors
+        # rounding errors remain when the origin is subtracted from a constant column
         if self.origin is not None:
             peak[peak <= 32 * np.finfo(X.dtype).eps * np.abs(self.origin)] = 0.0
 

@@ -22,7 +22,7 @@ from skmoderndata._solvers.series.online_rules import (
     slow_rows,
 )
 
-# Function that returns the order of the rows in the next pass; None keeps the given order.
+# Function that returns the order of the rows in the next pass; None keeps the order as it is.
 Orders = Callable[[], "Array | None"]
 
 
@@ -30,7 +30,7 @@ class Passes(NamedTuple):
     """Outcome of the passes over a sample."""
 
     n_iter: int  # number of passes
-    residual: float  # change in the last pass, infinite after a single pass
+    residual: float  # change in the last pass; infinite after a single pass
     converged: bool  # whether the change was small enough, or was not checked
     stopped: bool  # whether a callback requested a stop
 
@@ -65,7 +65,7 @@ class RowSource:
                 block = block.toarray()
             if self.expansion is not None:
                 block = self.expansion(block.astype(np.float64, copy=False))
-            # convert, because the loops would be compiled again for other layouts and types
+            # convert X, because the loops would be compiled again for other layouts and types
             yield np.require(block, dtype=np.float64, requirements=["C", "W"])
 
     def centred(self, mean: Array) -> Iterator[Array]:
@@ -166,7 +166,7 @@ def minor_passes(
         change = sine_of_angle(old, new)
         old = new
 
-        # adapt the rate: lower it unless the variance inside the subspace falls
+        # adapt the rate: lower it unless the variance in the subspace falls
         if step is None:
             inside = float(np.trace(_second_moment(source, mean, new)))
             if not 100 * EPS * float(state.gamma[0]) < inside <= 0.99 * lowest:
@@ -219,7 +219,7 @@ def slow_passes(
             source, follows, False, last, principal, minor, schedule, step, rank_tol=rank_tol
         )
 
-        # rows of B are features; in the coordinates sqrt(lam) V the covariance is the identity
+        # the rows of B are features; in the coordinates sqrt(lam) V the covariance is the identity
         B = slow_components(principal, minor, rank_tol=rank_tol)[0]
         Q, lam = principal_components(principal)
         metric = Q.T * np.sqrt(lam)
@@ -292,7 +292,7 @@ def slow_components(
     `r_j . V[j]`. They are ``L^-1 V u`` with the unit lower triangle L of ``V V'``. A feature
     without its own direction has zero weights and an infinite delta value.
     """
-    # sort with the slowest first, and drop directions without variance
+    # sort by slowness, the slowest first, and drop directions without variance
     order = np.argsort(minor.eigenvalues, kind="stable")
     varies = principal.lam > rank_tol * principal.lam.max()
     W = np.where(varies, minor.W[order], 0.0)
@@ -327,7 +327,7 @@ def refine_principal(
     """
     rows, lam = _ritz(source, mean, orthonormal_rows(V), rank_tol)
     present = lam > 0
-    # dividing by lam keeps the rows close to unit length, however different the variances are
+    # dividing by lam keeps the lengths of rows near one, however different the variances are
     rows[present] = _covariance_times(source, mean, rows[present]) / lam[present, None]
     return _ritz(source, mean, orthonormal_rows(rows), rank_tol)
 
@@ -364,7 +364,7 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):
         values, U = linalg.eigh(_second_moment(source, mean, rows))
-        # the symmetric root rotates as little as possible
+        # use the symmetric root, which rotates as little as possible
         rows = (U / np.sqrt(values)) @ U.T @ rows
     return rows
 
@@ -389,7 +389,7 @@ def orthonormal_rows(V: Array) -> Array:
     out: Array = np.array(V, dtype=np.float64, order="C")
     for j, v in enumerate(out):
         before = linalg.norm(v)
-        for _ in range(2):  # two passes are enough
+        for _ in range(2):  # two passes are enough for orthogonality
             v -= (out[:j] @ v) @ out[:j]
         after = linalg.norm(v)
         v *= 1 / after if after > DEPENDENT * before else 0.0

@@ -20,7 +20,8 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Largest length after Gram-Schmidt, relative to the length before, that is pure rounding error.
+# Largest length after Gram-Schmidt, relative to the length before, that counts as a rounding
+# error.
 DEPENDENT = 1e-8
 
 
@@ -51,10 +52,10 @@ class PrincipalState(NamedTuple):
     """State of CCIPCA; the arrays are updated in place."""
 
     mean: Array  # mean of the rows, (p,)
-    V: Array  # unit rows, (k, p); zero for components that have not begun
-    lam: Array  # variances, (k,); zero for components that have not begun
+    V: Array  # unit rows, (k, p); components that have not begun are zero
+    lam: Array  # variances, (k,); components that have not begun have zero
     total: Array  # amnesic mean of |u|^2, (1,)
-    n_seen: Array  # number of rows, t of the rate, (1,)
+    n_seen: Array  # number of rows, which is t in the rate, (1,)
 
     @classmethod
     def empty(cls, k: int, p: int) -> "PrincipalState":
@@ -76,7 +77,7 @@ class MinorState(NamedTuple):
     eigenvalues: Array  # amnesic mean of (u . w_j)^2, (k,)
     top: Array  # direction of the largest variance, (1, p); zero before the first row
     gamma: Array  # largest variance, (1,)
-    n_seen: Array  # t of the amnesic rate (number of rows) and t of the learning rate, (2,)
+    n_seen: Array  # t of the amnesic rate (number of rows), and t of the learning rate, (2,)
 
     @classmethod
     def start(cls, W: Array) -> "MinorState":
@@ -148,16 +149,17 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         a = (1.0 - eta) * lam[j]
         b = eta * d
         size = max(a, abs(b) * np.sqrt(rr))
-        if size <= 0.0:  # a later residual restarts a component that has underflowed
+        if size <= 0.0:  # if a component has underflowed, a later residual restarts it
             lam[j] = 0.0
             continue
-        # divide first, because squares of variances would be fourth powers of the data
+        # divide first, because squares of variances would be fourth powers of the data and could
+        # overflow
         a = a / size
         b = b / size
         new = np.sqrt(max(a * a + 2.0 * a * b * d + b * b * rr, 0.0))
         a = a / new
         b = b / new
-        c = a * d + b * rr  # r . V[j] after the update
+        c = a * d + b * rr  # product r . V[j] after the update
 
         # remove the new direction from the residual
         for i in range(p):
@@ -210,7 +212,7 @@ def _follow_minor(
         for i in range(p):
             w[i] -= s * u[i]
 
-        # make the component orthogonal to the previous ones, with unit norm
+        # make the component orthogonal to the previous ones, and scale it to unit norm
         before = np.sqrt(np.dot(w, w))
         for m in range(j):
             c = np.dot(W[m], w)
@@ -221,7 +223,8 @@ def _follow_minor(
         for i in range(p):
             if norm > DEPENDENT * before:
                 w[i] /= norm
-            else:  # restart if only rounding errors remain, as after a dropped direction
+            # restart if only rounding errors remain, as after a direction has been dropped
+            else:
                 w[i] = u[i] / np.sqrt(uu)
 
 
@@ -325,7 +328,7 @@ def slow_rows(
         n_steps[0] += 1.0
         n_steps[1] += 1.0
 
-        # whiten the step, without directions below the tolerance
+        # whiten the step, leaving out directions below the tolerance
         floor = 0.0
         for j in range(len(lam)):
             floor = max(floor, rank_tol * lam[j])

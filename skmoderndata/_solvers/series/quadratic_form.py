@@ -56,7 +56,7 @@ def quadratic_form(w: Array, c: float, p: int) -> QuadraticForm:
     H = np.zeros((p, p))
     if len(w) > p:
         H[np.triu_indices(p)] = w[p:]
-        H += H.T  # doubles the diagonal, because the second derivative of w x^2 is 2 w
+        H += H.T  # double the diagonal, because the second derivative of w x^2 is 2 w
     return QuadraticForm(H, f, c)
 
 
@@ -72,18 +72,19 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     gap = values[-1] - values  # 0 for the leading eigenvector
     top = gap <= ACCUMULATED_ROUNDING * max(np.abs(values).max(), TINY)
 
-    # hard case: there is no linear term along the leading eigenvector
+    # in the hard case there is no linear term along the leading eigenvector
     lead = np.linalg.norm(g[top])
     if lead <= ACCUMULATED_ROUNDING * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
-        # mu is the eigenvalue itself; its eigenvector adds the missing part of the norm
+        # mu equals the eigenvalue, and its eigenvector supplies the missing part of the norm
         if remaining >= 0:
             x[-1] = np.sqrt(remaining)
             return np.asarray(V @ x)
         g = np.where(top, 0.0, g)
 
-    # solve the secular equation for mu minus the largest eigenvalue; at `upper`, |x| <= radius
+    # solve the secular equation for the difference between mu and the largest eigenvalue; at
+    # `upper`, |x| <= radius
     upper = np.linalg.norm(g) / radius
     lower = lead / radius * (1 - ACCUMULATED_ROUNDING) if lead > 0 else upper * EPS
     above = optimize.brentq(

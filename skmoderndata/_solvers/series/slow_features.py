@@ -21,8 +21,8 @@ from skmoderndata._solvers.series.expansion import (
     PolynomialExpansion,
 )
 
-# Size of the rounding errors in the eigenvalues of a covariance of D features, in units of D eps
-# times the largest eigenvalue.
+# Rounding error of the eigenvalues of a covariance of D features, in units of D eps times the
+# largest eigenvalue.
 SUM_ERRORS = 10
 
 
@@ -65,8 +65,9 @@ class SlowMoments:
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
         self._first_id: Any = None
         self._last_id: Any = None
-        self._starts_new = False  # whether the first row was declared to begin a new sequence
-        self.times_increase = True  # whether times increase across all merged parts
+        # whether the first row was declared as the beginning of a new sequence
+        self._starts_new = False
+        self.times_increase = True  # whether times increase throughout all merged parts
 
     def copy(self) -> "SlowMoments":
         """Return a copy that can be updated independently."""
@@ -203,13 +204,13 @@ class SlowMoments:
             self._first_id = other._first_id
             self._starts_new = other._starts_new
 
-        # check whether the first sequence of `other` continues the last sequence here
+        # check whether the first sequence of `other` continues the last sequence of this part
         linked = follows and self.is_continued_by(other)
         n_before = self.n_sequences - linked
         self.times_increase &= other.times_increase
         if linked and self.last_time is not None and other.first_time is not None:
             self.times_increase &= other.first_time > self.last_time
-        # number the sequences of `other` after the `n_before` sequences here
+        # number the sequences of `other` from `n_before` on
         head = other._head.renumbered(n_before)
         tail = other._tail.renumbered(n_before)
         self._join(head, tail)
@@ -227,7 +228,7 @@ class SlowMoments:
 
     def __add__(self, other: "SlowMoments") -> "SlowMoments":
         """Return the moments of these rows followed by the rows of `other`."""
-        # times that do not increase are reported at the end, by `times_increase`
+        # `times_increase` reports at the end whether times failed to increase
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.copy().merge(other)
 
@@ -332,8 +333,8 @@ class SlowMoments:
         if n == 0:
             return
 
-        # compute moments about the first row and then move them to the mean, so that the mean of
-        # a constant is exact
+        # compute the moments about the first row and then move them to the mean, so that the mean
+        # of a constant is exact
         origin = F[:, :1]
         total = np.zeros(len(F))
         for start in range(0, n, self._block):
@@ -352,7 +353,7 @@ class SlowMoments:
         """Add the steps that lead to the first `lag` rows of the next part; keep the new ends."""
         lag = self.lag
         seam = self._tail.followed_by(head)
-        if seam.steps(lag).any():  # all these steps cross the seam
+        if seam.steps(lag).any():  # here all steps cross the seam
             valid_rows = seam.X[seam.valid]
             features = self.expansion(valid_rows)
             self._add_steps(seam, features.T)
@@ -378,7 +379,7 @@ class SlowMoments:
         if rows.times is not None:
             weight = rows.times[end] - rows.times[begin]
 
-        # add blocks of steps; without gaps, the steps are differences of slices
+        # add blocks of steps; if there are no gaps, the steps are differences of slices
         for start in range(0, n_steps, self._block):
             stop = min(start + self._block, n_steps)
             if has_no_gap:
@@ -420,8 +421,8 @@ class SlowDirections(NamedTuple):
     rank: int  # number of dimensions in which the rows vary
     # largest |w|^2 for features of unit variance, the factor by which rounding errors grow
     amplification: float
-    solver: str  # solver used, "eigh" or "cholesky"
-    # number of directions that were left out although they exceed the errors of C
+    solver: str  # solver that was used, "eigh" or "cholesky"
+    # number of directions that were left out although their variances exceed the errors of C
     n_omitted: int = 0
 
 
@@ -467,7 +468,7 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
-    # divide errors by the variances, which become 1
+    # divide the errors by the variances, because these become 1
     variance = variance[varies]
     errors = np.broadcast_to(floor, D)[varies]
     errors = errors / variance
@@ -478,7 +479,7 @@ def slow_directions(
 
     k = min(n_components or p, p)
 
-    # use a Cholesky factor for few components; otherwise, or if C is singular, its eigenvectors
+    # use a Cholesky factor for few components; for many, or if C is singular, use its eigenvectors
     solved = None
     n_omitted = 0
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
@@ -543,7 +544,7 @@ def _by_eigh(C: Array, A: Array, rank_tol: float, errors: Array) -> tuple[Array,
     feature_errors = V.T**2 @ errors
     varies = variances > np.maximum(rank_tol * largest, feature_errors)
 
-    # count directions that exceed the errors of C and are nevertheless left out
+    # count directions whose variances exceed the errors of C and that are left out nevertheless
     eps = float(np.finfo(np.float64).eps)
     rounding = SUM_ERRORS * len(C) * eps
     omitted = variances > rounding * largest
@@ -567,8 +568,8 @@ def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | N
         return None
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
     del L  # free the memory of a sixth matrix
-    # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues, but LAPACK's
-    # estimate may be several times too large
+    # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues; LAPACK's estimate of
+    # it may, however, be several times too large
     if not rcond > 10 * rank_tol:
         return None
     return linalg.eigh(A, C, overwrite_a=True, overwrite_b=True, check_finite=False)

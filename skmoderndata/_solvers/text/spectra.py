@@ -73,7 +73,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     """Return the leading right singular vectors in columns; fewer if the rank is lower."""
     n, p = D.shape
     m = min(n, p)
-    # use Lanczos iteration for a few vectors of a large matrix
+    # use Lanczos iterations for a few vectors of a large matrix
     if m > DENSE_UP_TO and n_components < m // 4:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK

@@ -124,7 +124,7 @@ def _match(nodes, i, j, matches, keep):
                 base[nodes.order[a] - start] = b - g
                 a += 1
 
-    # put the cells of each node above the cells of its children
+    # place the cells of each node above the cells of its children
     top = cells = 0
     for v in range(size):
         n_pairs = base[v]
@@ -193,7 +193,7 @@ def _sum_over_pairs(
             position[1] = v - start
             break
 
-        # the nodes of tree j with the same production are contiguous
+        # the nodes of tree j that have the same production are contiguous
         g = matches.first[v - start]
         if g < 0:
             continue
@@ -202,8 +202,8 @@ def _sum_over_pairs(
         begin = matches.begin[v - start]
         cell = begin
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
-            # 1. compute Delta(v, w), or s, from the children that match; numba does not inline a
-            # function for this, which would take three times as long
+            # 1. compute Delta(v, w), or s, from the children that match; numba would not inline a
+            # function for this, and the loop would take three times as long
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             value = single
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
@@ -426,7 +426,7 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
 
         def resume(cells: int) -> bool:
             nonlocal tables
-            # return no array: an interrupt while it is boxed would raise SystemError
+            # do not return an array: an interrupt while numba converts it would raise SystemError
             ended = row(
                 nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
             )

@@ -61,7 +61,7 @@ class _OfKernel(BaseKernel):
         return super().from_data(X).set_params(kernel=kernel)
 
     def _real(self, X: Any) -> Any:
-        if isinstance(X, Encoded):  # the inner kernel interprets the form
+        if isinstance(X, Encoded):  # the inner kernel interprets this form
             return X if X.key and X.key == self.encoding else X.samples
         return super()._real(X)
 
@@ -551,7 +551,7 @@ class Normalized(_OfKernel):
             a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
             b = a if B is None else self._log_diagonal(Y, B)
 
-            # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
+            # the logarithm of a zero on the diagonal is -inf; the row of the result is zero
             positive = a > -np.inf
             left = np.where(positive, a, 0.0)
             right = np.where(b > -np.inf, b, 0.0)

@@ -106,7 +106,7 @@ class _OverParts(BaseKernel):
         if everywhere and len(x) and len(y):
             return kernel(x) if Y is None else kernel(x, y)
 
-        # fill in the values of samples that lack the part
+        # fill in the values for samples that lack the part
         both_missing = ~has_x[:, None] & ~has_y
         out = both_missing.astype(np.float64) * (self.missing == "match")
         if has_x.any() and has_y.any():

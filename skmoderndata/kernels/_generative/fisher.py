@@ -437,7 +437,7 @@ class MarkovFisher(ScoreKernel):
         if self.startprob is not None and self.transmat is not None:
             return
 
-        # find the number of symbols
+        # determine the number of symbols
         if self.transmat is not None:
             M = np.shape(self.transmat)[-1]
         elif self.symbols is not None:
@@ -496,7 +496,7 @@ class MarkovFisher(ScoreKernel):
         possible = P > 0.0
         moves = (moves - expected).multiply(possible[None, :])
 
-        # first context: add 1 / pi, and subtract one for every possible context
+        # first context: add 1 / pi for it, and subtract one for every possible context
         begins = np.zeros((n, n_contexts))
         begins[long] = -1.0 * (pi > 0.0)
         begins[long, first] += 1.0 / pi[first]
@@ -667,7 +667,8 @@ def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     log_p = np.logaddexp.reduce(joint, axis=1, keepdims=True)
     gamma = np.exp(joint - log_p)
 
-    # compute derivatives of log p with respect to weights, means and covariances, one block each
+    # compute the derivatives of log p with respect to weights, means and covariances, in one block
+    # each
     groups = []
     n = len(X)
     steps = np.arange(n + 1)

@@ -87,7 +87,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         startprob, transmat, emissionprob = model
         return checked_model(startprob, transmat, "symbols", (emissionprob,), owner)
 
-    # find the kind of a model of hmmlearn from its emission parameters
+    # find the kind of a hmmlearn model by its emission parameters
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
@@ -109,7 +109,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
             "and 'full' are supported."
         )
 
-    # hmmlearn returns the variances of a diagonal model as matrices
+    # hmmlearn returns the variances of a diagonal model in the form of matrices
     covariances = np.asarray(model.covars_, dtype=np.float64)
     if model.covariance_type == "diag" and covariances.ndim == 3:
         covariances = np.diagonal(covariances, axis1=1, axis2=2).copy()
@@ -208,7 +208,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
             )
         numbers = {s: i for i, s in enumerate(symbols)}
 
-    # look up the number of each symbol; -1 if it is not a symbol of the model
+    # look up the number of each symbol; symbols that are unknown to the model get -1
     table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
     rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
 
@@ -258,7 +258,7 @@ def observations(
         rows, offsets = symbol_rows(X, symbols, len(table), owner)
         return Observations(table, np.zeros(len(table)), rows, offsets), None
 
-    # compute logarithms of the densities of vectors in each state
+    # compute the logarithms of the densities of vectors in each state
     values, offsets = pack_vectors(X, means.shape[1], owner)
     if model.kind == "normal":
         logs = log_densities(values, *model.emission)

@@ -69,7 +69,7 @@ class ScoreKernel(BaseKernel):
 
     def _encode(self, X: list[Any]) -> Scored:
         form = Scored(X)
-        if self.is_fitted:  # otherwise estimators fit the parameters first
+        if self.is_fitted:  # otherwise estimators have to fit the parameters first
             form.under(self)
         return form
 
@@ -148,7 +148,8 @@ class ScoreKernel(BaseKernel):
 
 def times_root(G: Any, information: Any) -> Any:
     """Multiply scores by the square root of the pseudo-inverse of the information matrix."""
-    if isinstance(information, str):  # identity: other names have been replaced by arrays
+    # compare by identity, because other names have been replaced by arrays
+    if isinstance(information, str):
         return G
     info = np.asarray(information, dtype=np.float64)
     if info.shape[0] != G.shape[1]:

@@ -137,7 +137,7 @@ class Convolution(BaseKernel):
         kernel : Convolution
             A copy.
         """
-        # decompose the samples, because kernel parameters are set from their parts
+        # decompose the samples, because the parts determine kernel parameters
         self._validate()
         _, decompositions = self._check(X)
 
@@ -157,7 +157,7 @@ class Convolution(BaseKernel):
                 return clone(kernel)
             return kernel_from_data(kernel, _collection(kernel, parts))
 
-        # configure each kernel from the parts of its kind, or a shared kernel from all parts
+        # configure each kernel from the parts of its kind, and a shared kernel from all parts
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
         else:
@@ -177,8 +177,8 @@ class Convolution(BaseKernel):
             right = left if Y is None else _Distinct(*B[kind], m)
             tables = self._tables(kind, left, None if Y is None else right)
 
-            # use blocks of left decompositions that fit into the working memory; they do not
-            # change the sums
+            # process blocks of left decompositions that fit into the working memory; the sums do
+            # not depend on the blocks
             row_bytes = 2 * FLOAT_BYTES * max(1, len(right.entries[0]))
             step = max(1, working_memory() // (row_bytes * left.largest_count))
             for start in range(0, n, step):
@@ -352,7 +352,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     degrees = _one_after_another([graph.degrees for graph in graphs])
     neighbours = _one_after_another([graph.neighbours for graph in graphs])
 
-    # read the labels of edges; if no graph has labels, all edges get the same one
+    # read the labels of the edges; if no graph has any, all edges get the same label
     if all(graph.edge_labels is None for graph in graphs):
         n_ends = len(neighbours.codes)
         symbols = (None,) if n_ends else ()
@@ -385,7 +385,7 @@ def _read_graph(x: Any, name: str) -> _Graph:
             "attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
         )
 
-    # read the labels, the edges and perhaps the labels of edges
+    # read the labels, the edges, and the labels of edges if there are any
     labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
     pairs = _edges(x[1], len(labels), name)
     kinds = None if len(x) == 2 else list(x[2])
@@ -514,7 +514,7 @@ class WeisfeilerLehman(BaseKernel):
         if self.edge_labels:
             _refuse_unlabelled(graphs.edges)
 
-        # convert node numbers within a graph to numbers among all nodes
+        # convert numbers of nodes within a graph to numbers among all nodes
         offsets = graphs.labels.offsets
         first = np.repeat(offsets[:-1], graphs.neighbours.lengths)
         neighbours = graphs.neighbours.codes + first

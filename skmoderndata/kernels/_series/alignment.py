@@ -168,7 +168,7 @@ class DTWKernel(SeriesKernel):
             second = X if Y is None else Y
             costs = self._by_scales(X, second, int(self.multiscale_radius), rooted)
 
-        # take the root of the costs, unless the costs of points are roots already
+        # take the root of the costs, unless the costs between points are already roots
         root = 2.0 if self.root and not rooted else 1.0
         exponent = float(self.power) / root
         return costs if exponent == 1.0 else np.asarray(costs**exponent)
@@ -222,7 +222,7 @@ class DTWKernel(SeriesKernel):
         return np.ones(len(X))
 
     def _gradients(self, X: Series, K: Array) -> dict[str, Array]:
-        positive = K > 0  # at an infinite distance K is 0, and 0 * inf would be NaN
+        positive = K > 0  # if the distance is infinite, K is 0, and 0 * inf would be NaN
         exponent = float(self.gamma) * self._powers(X, None)
         exponent = np.where(positive, exponent, 0.0)
         return {"gamma": np.where(positive, -K * exponent, 0.0)}

@@ -51,7 +51,7 @@ class _OnSets(BaseKernel):
                 raise ValueError(f"{name}: a table of sets may contain only 0 and 1.")
             return X
 
-        # or accept sets, or collections of their elements
+        # otherwise accept sets, or collections of their elements
         samples = []
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
@@ -453,7 +453,8 @@ class DerivedSubsets(BaseKernel):
 
     def _pool(self, samples: list[Any]) -> tuple[Any, Any]:
         """Return all elements, and the matrix that sums them for each sample."""
-        # make one column per element, with 1 (or 1 / size) in the row of its sample
+        # make one column for each element, with 1 (or 1 / size) in the rows of the samples that
+        # contain it
         sizes = np.array([len(x) for x in samples], dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         n_elements = int(ends[-1])

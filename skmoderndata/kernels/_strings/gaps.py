@@ -84,8 +84,8 @@ class GapNumberWeighted(SequenceKernel):
 class Picks(NamedTuple):
     """Subsequences of the rows of a collection."""
 
-    words: Packed  # one sequence for each occurrence
-    rows: Array  # row of the occurrence
+    words: Packed  # one sequence of inner symbols for each occurrence
+    rows: Array  # row that contains the occurrence
     weights: Array
 
     def table(self, columns: Array, shape: tuple[int, int]) -> sparse.csr_array:
@@ -157,10 +157,10 @@ class RestrictedGapWeighted(SequenceKernel):
         rows = []
         words = []
         weights = []
-        # a single symbol has no gaps; otherwise the longest row bounds their number
+        # a single symbol has no gaps; otherwise the length of the longest row limits their number
         longest = int(np.diff(X.offsets).max(initial=self.p))
         max_gaps = min(self.max_gaps, longest - self.p) if self.p > 1 else 0
-        n_inner = max(0, self.p - 2)  # symbols between the first and the last
+        n_inner = max(0, self.p - 2)  # number of symbols between the first and the last one
         for gaps in range(max_gaps + 1):
             # choose the inner symbols in every possible way from each window of this span
             span = self.p + gaps

@@ -35,7 +35,7 @@ from skmoderndata.kernels._strings.base import SequenceKernel
 FAMILY = "kernels on strings"
 PAGE = "string_kernels"
 
-# Maximum number of enumerated words near the distinct substrings.
+# Maximum number of words near the distinct substrings that are enumerated.
 MOST_WORDS = 2**28
 
 
@@ -79,7 +79,8 @@ def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
     numbers, size = window_numbers(samples.codes, starts, len(samples.symbols), range(p))
     n = len(words)
     table = np.full(size, -1, dtype=np.int32)
-    table[numbers[:n]] = np.arange(n, dtype=np.int32)  # a word has one window, itself
+    # each word has one window, which is the word itself
+    table[numbers[:n]] = np.arange(n, dtype=np.int32)
     return count_in_columns(numbers[n:], offsets[n:] - n, table, n)
 
 
@@ -161,7 +162,7 @@ class SpectrumKernel(SequenceKernel):
         A = self._real(X)
         B = None if Y is None else self._real(Y)
 
-        # compute the columns of each length, times the root of its weight
+        # compute the columns of each length, multiplied by the root of its weight
         left = []
         right = []
         for q, weight in self.length_weights():
@@ -422,8 +423,7 @@ class Mismatch(SequenceKernel):
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
             raise self._refuse("alphabet", "a number, or at least one symbol, none repeated")
 
-        # words are neighbours if their cost is below a threshold, or if they differ in at most m
-        # symbols
+        # words are neighbours if the cost is below a threshold, or if at most m symbols differ
         if (self.costs is None) != (self.threshold is None):
             raise ValueError(
                 "Mismatch: costs and threshold must be given together; without them m bounds the "
@@ -517,7 +517,7 @@ class Mismatch(SequenceKernel):
             n = len(X)
             return gram_of_counts(counts[:n], counts[n:])
 
-        # use the counts of all words if that costs less than spectra with gaps
+        # use the counts of all words if this takes less time than spectra with gaps
         n = len(X) + (0 if Y is None else len(Y))
         n_windows = len(X.codes) + (0 if Y is None else len(Y.codes))
         if self._dense(n, n_windows, sigma):
@@ -595,7 +595,7 @@ class Mismatch(SequenceKernel):
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
         kinds = _symbols_of(X, window_starts[first], self.p)
 
-        # find the words near each window: their mismatches cost less than the threshold
+        # find the words near each window, whose mismatches cost less than the threshold
         if self.costs is None or self.threshold is None:
             costs = 1.0 - np.eye(sigma)
             threshold = self.m + 0.5
@@ -609,7 +609,8 @@ class Mismatch(SequenceKernel):
                 "neighbouring words, too many to enumerate; lower p, m or threshold."
             )
 
-        # use one column for each possible word if these are few, else for each word that occurs
+        # use one column for each possible word if these are few, otherwise for each word that
+        # occurs
         if columns is None:
             columns = sigma**self.p
             if columns > TABLE:

@@ -307,7 +307,7 @@ class GapWeighted(_Subsequences):
                 "set match_weights."
             )
 
-        # check the similarities; similar symbols match partially
+        # check the similarities, by which similar symbols match partially
         if self.similarity is None:
             if self.alphabet is not None:
                 raise ValueError("GapWeighted: alphabet requires a similarity matrix.")

@@ -89,7 +89,7 @@ class _OverInputs(BaseKernel):
         slopes = [self._slope(terms, i) for i in range(p)]
         gradients = {}
 
-        # a term is its weight times its kernel
+        # a term is the weight of a feature multiplied by its kernel
         if self.weights is not None:
             products = [s * a for s, a in zip(slopes, terms, strict=True)]
             by_weight = np.stack(products, axis=2)

@@ -352,7 +352,7 @@ class Spline(_PerInput):
         return np.asarray(X)
 
     def _scalar(self, x: Array, z: Array) -> Array:
-        # evaluate polynomials of degree r, by Horner's rule
+        # evaluate polynomials of degree r by Horner's rule
         r = self.order
         xz = x * z
         polynomials = np.zeros(xz.shape)
@@ -370,7 +370,7 @@ class Spline(_PerInput):
                 powers += comb(r, s) * distance**s * m**degree / degree
             return polynomials + powers / self._divisor()
 
-        # or add them only for the given knots
+        # otherwise add them only for the given knots
         for t in np.atleast_1d(np.asarray(self.knots, dtype=np.float64)):
             if r == 0:
                 powers += (x > t) & (z > t)
