@@ -17,7 +17,7 @@ import pytest
 from tests.common import tier
 from tests.common.newest import leave_out_newest
 
-# set before scikit-learn is imported; otherwise one check is skipped
+# this must be set before scikit-learn is imported; otherwise one check is skipped
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 for missing in os.environ.get("TEST_WITHOUT", "").split():

@@ -145,7 +145,7 @@ def test_method_and_baseline_win_on_their_problems(compare):
     assert winner_in(text, "Weak") == "PCA"
     assert winner_in(text, "Equal") == "equal"
     assert "Uncompared" not in text
-    # both have the same number of candidates, although all candidates are the same
+    # both searches try the same number of candidates, although here all candidates are equal
     assert "unequal budget" not in text
     assert [row["winner"] for row in results["rows"]] == ["method", "baseline", "equal"]
     assert "<b>PCA wins.</b>" in page
@@ -233,7 +233,7 @@ def _with_plot(problem, plot):
 def test_warnings_are_counted_not_shown(compare):
     status, text, page, results = compare(Noisy)
     # each outer fold fits one candidate on the inner folds, and the refit
-    count = QUICK.n_outer * (QUICK.n_inner + 1)  # the warm-up does not count
+    count = QUICK.n_outer * (QUICK.n_inner + 1)  # the warm-up is not counted
     assert status == 0
     assert f"Noisy on digits: Noisy: {count} x ConvergenceWarning" in text
     assert f"Noisy: {count} x ConvergenceWarning" in page
@@ -377,7 +377,7 @@ def test_folds_are_drawn_again_if_the_problem_requests_it(monkeypatch):
         tested = np.concatenate([test for _, test in draw])
         assert_array_equal(np.sort(tested), np.arange(len(often.data.X)))
     firsts = {tuple(draw[0][1]) for draw in draws}
-    assert len(firsts) == 3  # each repetition shuffles anew
+    assert len(firsts) == 3  # each repetition shuffles the rows again
 
 
 def test_repeated_folds_share_their_rows():
@@ -395,7 +395,7 @@ def test_repeated_folds_share_their_rows():
     ("values", "best", "ends"),
     [
         ([1, 2, 3], [3, 3, 2], {"n_components": 3}),
-        ([1, 2, 3], [1, 3, 2], {}),  # most folds do not choose an end of the grid
+        ([1, 2, 3], [1, 3, 2], {}),  # most folds do not choose a value at an end of the grid
         ([1, 2, 3], [2, 2, 2], {}),
         ([1, 2], [2, 2, 2], {}),  # the grid has no middle
         (["a", "b", "c"], ["c", "c", "c"], {}),  # the values have no order

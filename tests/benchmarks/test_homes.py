@@ -110,7 +110,7 @@ def test_time_counts_only_among_equal_scores():
     assert judge(home, quick_and_wrong, {"good": slow}).winner == "rival"
     assert judge(home, ours, {"wrong": quick_and_wrong}).winner == "method"
 
-    # the mean is worse, but not clearly: a shorter time decides, a longer one does not
+    # the mean is worse, but not clearly: a shorter time decides, a longer time does not
     wavering = [Result(score, 5.0) for score in (0.3, 0.9, 0.95)]
     assert judge(home, ours, {"wavering": wavering}).winner == "method"
     hasty = [result._replace(seconds=0.01) for result in wavering]

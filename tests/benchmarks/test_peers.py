@@ -339,7 +339,8 @@ def test_resume_skips_measurements_of_the_same_command(tmp_path, monkeypatch):
     peers.main([*arguments, "--resume"])
     peers.main([*arguments])
     assert runs == [["ksvd", "nu_svor"], list(cases)]
-    assert not list(tmp_path.glob("*.json"))  # a run from the beginning removes the records
+    # a run that starts from the beginning removes the records
+    assert not list(tmp_path.glob("*.json"))
 
 
 @pytest.mark.parametrize("name", find_cases())
@@ -404,7 +405,7 @@ def test_published_values_hold(name):
     entry = find_entries()[name]
     values = entry.values(False)
     missed = {value.setting for value in values if not value.holds}
-    # fewer values are measured where an archive is missing
+    # fewer values are measured if an archive is missing
     measured = {value.setting for value in values}
-    # values that are reached must leave the list
+    # values that are reached must be removed from the list
     assert missed == set(entry.not_reached) & measured

@@ -32,7 +32,7 @@ def test_blocks_of_dask_tasks_are_fit():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # Dask leaves sockets and temporary folders
+@pytest.mark.filterwarnings("ignore")  # Dask leaves sockets and temporary folders behind
 def test_runs_on_a_cluster():
     pytest.importorskip("distributed")
     found = scaling.run_search(rows=200)

@@ -49,7 +49,7 @@ def model(**parameters):
 def assert_same_model(one, other, rtol=1e-6):
     assert_array_equal(one.components_, other.components_)
     for name in ("epsilon_", "noise_rate_", "log_likelihood_"):
-        # an E-step multiplies in single precision
+        # the E-step multiplies in single precision
         assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, err_msg=name)
     assert_allclose(one.emission_proba_, other.emission_proba_, atol=rtol)
 
@@ -92,8 +92,8 @@ def test_parameters_mean_the_same(parameters):
     X = access(2200)  # there are more rows than the annealing samples
     lengths = (700, 1, 299, 1200)
     lazy = model(**parameters).fit(in_dask(X, lengths))
-    # rounding assigns rows that two sets explain equally well, and this changes the counts from
-    # which the noise is estimated
+    # rounding decides about rows that two sets explain equally well; these rows change the counts
+    # from which the noise is estimated
     assert_same_model(lazy, model(**parameters).fit(X), rtol=1e-5)
 
 
@@ -121,7 +121,7 @@ def test_table_on_disk(kind, tmp_path, monkeypatch):
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = model().fit(rows)
     here = model().fit(X)
-    # rounding assigns rows that two sets explain equally well
+    # rounding decides about rows that two sets explain equally well
     assert_same_model(fitted, here, rtol=1e-5)
     assert_array_equal(fitted.assignments_, here.assignments_)
 

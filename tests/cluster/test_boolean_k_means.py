@@ -134,7 +134,8 @@ def test_ties_and_empty_clusters():
     tie = BooleanKMeans(1).fit([[1, 0], [0, 1]])
     assert not tie.cluster_centers_.any()
     X = np.repeat(np.eye(3, dtype=bool), [5, 4, 3], axis=0)
-    model = BooleanKMeans(3, init=np.zeros((3, 3))).fit(X)  # two clusters begin empty
+    # two clusters are empty at the start
+    model = BooleanKMeans(3, init=np.zeros((3, 3))).fit(X)
     assert model.inertia_ == 0
     assert source_mismatch(np.eye(3), model.cluster_centers_) == 0
     for name in ("k-means++", "random"):

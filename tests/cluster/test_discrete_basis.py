@@ -29,7 +29,7 @@ def test_greedy_search_agrees_with_plain_loops(bonus, penalty, seed):
         assert_array_equal(model.components_, U)
         greedy = bonus * (X & ~covered).sum() + penalty * (covered & ~X).sum()
         assert_allclose(model.costs_[0] * X.size, greedy, rtol=1e-12)
-        # the memberships of the search are not the best ones; the best ones are computed
+        # the memberships found by the search are not the best ones; the best ones are computed
         # afterwards
         best = sum(oracle.best_set(row, U, bonus, penalty)[1] for row in X)
         explained = model.inverse_transform(model.assignments_)
@@ -190,7 +190,7 @@ def test_near_the_optimum_of_brute_force(seed):
         model = DiscreteBasis(k).fit(X)
         wrong = round(model.reconstruction_err_ * X.size)
         optimum = oracle.least_cost(X, k)
-        # on pure noise, the local optimum is within a fifth of the optimum for the 20 seeds tried
+        # for pure noise, the local optimum is within a fifth of the optimum for each of 20 seeds
         assert optimum <= wrong <= 1.2 * optimum + 1
 
 

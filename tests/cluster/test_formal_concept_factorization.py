@@ -78,7 +78,8 @@ def test_worked_by_hand():
     )
     model = FormalConceptFactorization(None).fit(X)
     assert_array_equal(model.assignments_ @ model.components_, X)
-    # six ones of three rows; then three of the four ones with x4; then two of the third row
+    # first the six ones of three rows, then three of the four ones with x4, then two of the third
+    # row
     assert_array_equal(model.components_, [[1, 1, 0, 0, 0], [1, 0, 0, 0, 1], [1, 1, 1, 1, 0]])
     assert_allclose(model.coverage_ * 11, [6, 9, 11], rtol=1e-12)
 

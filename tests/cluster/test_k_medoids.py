@@ -35,7 +35,7 @@ def test_no_exchange_lowers_the_cost(k, seed):
         assert_allclose(
             result.objective, total_cost(D, w, result.medoids), rtol=1e-12, atol=1e-12
         )
-        # try all exchanges by loops, starting from the result
+        # try all exchanges with loops, starting from the result
         medoids, cost = partition_around_medoids(D, w, result.medoids)
         assert medoids == sorted(result.medoids)
         assert_allclose(cost, result.objective, rtol=1e-12, atol=1e-12)
@@ -81,7 +81,7 @@ def test_a_start_stopped_early_shows_its_gain():
     full = KMedoids(6, init=start).fit(X)
     assert full.inertia_ <= early.inertia_
     assert full.swap_gain_ == 0
-    # the gain is computed from the distances, not from the pass that stopped
+    # the gain is computed from the distances, not in the pass that stopped
     D = pairwise_distances(X)
     gain = best_swap_gain(D, np.ones(200), early.medoid_indices_)
     assert gain > 1e-3

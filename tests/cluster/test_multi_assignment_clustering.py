@@ -99,7 +99,7 @@ def test_soft_counts_are_posterior_expectations(seed):
     q = np.exp(log_p / 2.5)
     q /= q.sum(axis=1, keepdims=True)
     counts = expectation(Data(X, None), model, 2.5)
-    # expectations are in single precision
+    # expectations are computed in single precision
     assert_allclose(counts.ones, X.T @ q, rtol=1e-4, atol=1e-5)
     assert_allclose(counts.zeros, (~X).T @ q, rtol=1e-4, atol=1e-5)
     free = -2.5 * np.log(np.exp(log_p / 2.5).sum(axis=1)).sum()
@@ -112,7 +112,7 @@ def test_few_errors_as_brute_force_over_all_sources(seed):
     X = rng.uniform(size=(12, 4)) < 0.5
     model = MultiAssignmentClustering(2, noise=None, n_init=20, random_state=seed).fit(X)
     errors = (model.inverse_transform(model.assignments_) != X).sum()
-    # the problem is not convex: the best of twenty starts may miss the optimum by a bit
+    # the problem is not convex, so the best of twenty starts may miss the optimum by a bit
     assert errors <= oracle.fewest_errors(X, 2) + 1
 
 
@@ -554,7 +554,7 @@ def test_more_accurate_than_single_assignment_on_overlapping_sources(monkeypatch
 @pytest.mark.paper
 @pytest.mark.filterwarnings(
     "ignore:The two likeliest of 3 starts"
-)  # 70 % of noise is too much
+)  # noise of 70 % is too much
 @pytest.mark.parametrize(
     ("noise", "bound"), [(0.1, 0.0), (0.3, 0.0), (0.5, 0.001), (0.6, 0.005), (0.7, 0.03)]
 )
@@ -591,7 +591,7 @@ def test_order_of_rows_and_features_does_not_matter(seed):
     two = MultiAssignmentClustering(3, random_state=seed).fit(X[rows][:, features])
     assert source_mismatch(one.components_[:, features], two.components_) == 0
     assert assignment_error(one.assignments_[rows], two.assignments_) == 0
-    # expectations are in single precision
+    # expectations are computed in single precision
     assert_allclose(two.log_likelihood_, one.log_likelihood_, rtol=1e-4)
 
 
@@ -610,7 +610,8 @@ def test_sparse_boolean_and_number_input_agree(seed):
         assert_array_equal(model.components_, models[0].components_)
         assert_array_equal(model.predict(kind), models[0].assignments_)
         assert_allclose(models[0].score(kind), models[0].score(X), rtol=1e-13)
-        # expectations are in single precision, which sums sparse rows in another order
+        # expectations are computed in single precision, and sparse rows are summed in a different
+        # order
         other = 1e-7 if sparse.issparse(kind) else 1e-13
         assert_allclose(model.score(X), models[0].score(X), rtol=other)
 
@@ -624,7 +625,7 @@ def test_ones_and_copies(seed):
     assert source_mismatch(one.components_, two.components_) == 0
     assert_allclose(
         two.log_likelihood_, 2 * one.log_likelihood_, rtol=1e-4
-    )  # expectations are in single precision
+    )  # expectations are computed in single precision
 
 
 @pytest.mark.invariance
@@ -657,7 +658,7 @@ def test_probabilities_and_score(seed):
     assert proba.min() >= 0
     assert proba.max() <= 1
     assert ((proba > 0.5) == model.assignments_).mean() > 0.97
-    # expectations are in single precision
+    # expectations are computed in single precision
     assert_allclose(model.score(X), model.log_likelihood_ / 200, rtol=1e-4)
     assert model.score(X) > model.score(~X)
 
@@ -668,7 +669,7 @@ def test_zero_rows_zero_columns_and_ambiguous_sets():
     model = MultiAssignmentClustering(2, random_state=0).fit(X)
     assert not model.assignments_[3].any()
     assert not model.components_[:, 4:].any()
-    # a source inside the union of two others: the smaller set explains the row
+    # one source lies inside the union of two others, so the smaller set explains the row
     chain = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]] * 8)
     model = MultiAssignmentClustering(3, random_state=0).fit(chain)
     assert model.assignments_[3].sum() == 2
@@ -824,7 +825,8 @@ def test_memory_is_bounded_by_tables_and_blocks():
     model.fit(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # 16 sets: a table over rows and sets would take 2.5 MB in double precision; blocks take 4
+    # with 16 sets, a table over rows and sets would take 2.5 MB in double precision; the blocks
+    # take 4 MB
     assert peak < 7e6
 
 

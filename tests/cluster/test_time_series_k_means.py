@@ -219,7 +219,7 @@ def test_callbacks_see_passes_and_can_stop():
     model = TimeSeriesKMeans(3, random_state=0)
     counting = Counting()
     model.set_callbacks(counting).fit(X)
-    assert counting.seen == model.n_iter_ + 1  # the fit itself is a task
+    assert counting.seen == model.n_iter_ + 1  # the fit as a whole also counts as a task
     stopped = TimeSeriesKMeans(3, random_state=0).set_callbacks(Counting(1)).fit(X)
     assert stopped.n_iter_ == 1
 

@@ -40,7 +40,7 @@ def headless(comments):
 def comments_of(source):
     """Return the comments of a source; those on successive lines are one."""
     comments = []
-    last = None  # line number of the last comment that stands on a line of its own
+    last = None  # line number of the last comment on a line of its own
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
             continue

@@ -24,7 +24,7 @@ SETTINGS = [
     instance
     for cls in CLASSES
     for parameters in parameter_sets(cls)
-    # estimators of samples that are not rows of a table have separate contract tests
+    # estimators whose samples are not rows of a table have separate contract tests
     if (instance := cls(**parameters)).__sklearn_tags__().input_tags.two_d_array
 ]
 FIRST = list({type(one): one for one in reversed(SETTINGS)}.values())[::-1]

@@ -44,8 +44,8 @@ from skmoderndata.metrics import (
 )
 from skmoderndata.neighbors import DTWNeighborsClassifier
 
-DELAY = 0.5  # Number of seconds of a call before the interrupt.
-GIVE_UP = 20.0  # Number of seconds after which a process that ignores the interrupt ends.
+DELAY = 0.5  # Number of seconds between the start of a call and the interrupt.
+GIVE_UP = 20.0  # Number of seconds after which a process that ignores the interrupt is ended.
 
 RNG = np.random.default_rng(0)
 LETTERS = "acgt"
@@ -117,7 +117,7 @@ def pair(function, samples, n, **options):
 
 PAIRS = PairHMM(np.full((4, 4), 0.02) + 0.17 * np.eye(4), [0.25] * 4, symbols=LETTERS)
 
-# Functions that return a call of the given size, and a size at which the call takes many seconds.
+# Functions that return a call of the given size, with a size at which the call takes many seconds.
 ROUTES = {
     "GapWeighted": (lambda n: of(GapWeighted(3, 0.5), strings, n), 60_000),
     "GapWeighted of many letters": (
@@ -161,7 +161,8 @@ def unheard(call):
     sent = []
 
     def send():
-        with global_compiler_lock:  # the compiler discards errors that its callbacks raise
+        # the compiler discards errors that are raised in its callbacks
+        with global_compiler_lock:
             faulthandler.dump_traceback_later(GIVE_UP, exit=True)
             sent.append(time.process_time())
             os.kill(os.getpid(), signal.SIGINT)

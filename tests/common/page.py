@@ -47,7 +47,7 @@ class Lines(NamedTuple):
 
 # Tokens at both ends of an f-string; before Python 3.12 it is a single token.
 F_STRING = tuple(getattr(tokenize, name, None) for name in ("FSTRING_START", "FSTRING_END"))
-# Number of parsed files that are kept in memory: the rules read one file after another.
+# Number of parsed files that are kept in memory; the rules read one file after another.
 KEPT = 8
 
 
@@ -66,7 +66,7 @@ def nodes_of(source):
 def lines_of(source):
     """Read which lines have code, docstrings and comments, and how dense the code is."""
     lines = Lines(set(), set(), set(), set(), Counter())
-    depth = 0  # number of f-strings around a token
+    depth = 0  # number of f-strings that contain a token
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         first = token.start[0]
         if token.type == tokenize.COMMENT:
@@ -198,7 +198,7 @@ class Page(NamedTuple):
     """How the functions of many files look."""
 
     tokens_per_statement: float
-    without_blank_line: float  # percentage of the functions of at least 20 lines
+    without_blank_line: float  # percentage of the functions that have at least 20 lines
     without_heading: float
     comments: float  # per 100 lines of code
 

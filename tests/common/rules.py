@@ -208,8 +208,8 @@ def _breaks(body):
                 yield from _breaks(handler.body)
 
 
-# Quantities that are compared with a tolerance, by the last word of the name or the word before
-# "sq".
+# Quantities that are compared with a tolerance, identified by the last word of the name or by the
+# word before "sq".
 STOPPING_WORDS = ("gap", "gaps", "residual", "residuals", "violation", "violations", "missed")
 
 
@@ -429,8 +429,8 @@ def figures_of_other_blocks(source):
 
 
 MOST_LINES = 59  # Maximum number of lines in the body of a function.
-# Maximum number of lines of pursuit loops, in which calls would take a tenth to a third of the
-# time if codes are short.
+# Maximum number of lines of pursuit loops; in these loops, calls would take a tenth to a third of
+# the time if codes are short.
 WHOLE_LOOPS = {"_omp": 125, "homotopy": 115}
 MOST_ARGUMENTS = 12
 MOST_IN_FILE = 600
@@ -479,14 +479,14 @@ def fast_math(source):
     ]
 
 
-# Name of each field of a result, and synonyms that are not used.
+# Name of each field of a result, with synonyms that are not used.
 SYNONYMS = {
     "objective": {"value", "objective_value", "fun"},
     "gap": {"dual_gap", "duality_gap", "relative_gap"},
     "n_iter": {"n_passes", "n_steps", "steps", "iterations", "n_iterations"},
     "converged": {"done", "finished", "success", "has_converged"},
 }
-# Named tuples that methods return to the user, whose fields have the names of attributes.
+# Named tuples that methods return to users; their fields are named like attributes.
 PUBLIC_RESULTS = {"Encoding", "RecoveredSignals"}
 
 
@@ -632,7 +632,7 @@ def missing_sections(cls):
     doc = FunctionDoc(cls, doc=inspect.getdoc(cls) or "")
     wanted = set(SECTIONS)
     if isinstance(cls._card, KernelCard) or "__sklearn_is_fitted__" in vars(cls):
-        wanted.discard("Attributes")  # the class learns nothing
+        wanted.discard("Attributes")  # the class has nothing to learn
     if not inspect.signature(cls).parameters:
         wanted.discard("Parameters")
     return [f"no section {name}" for name in SECTIONS if name in wanted and not doc[name]]

@@ -28,7 +28,7 @@ def test_other_libraries(library):
         B = move_array(np.ones((1, 2)), A)
         return type(B), namespace(A).sum(A + B), as_numpy(A)
 
-    # a new thread has scikit-learn's default configuration, without dispatch
+    # a new thread has scikit-learn's default configuration, without array API dispatch
     with ThreadPoolExecutor(1) as pool:
         for kind, total, back in (there_and_back(), pool.submit(there_and_back).result()):
             assert kind is type(A)

@@ -10,7 +10,7 @@ from sklearn.datasets import make_swiss_roll
 from skmoderndata import all_estimators
 from skmoderndata.exceptions import DoubtfulResultWarning
 
-# Number of samples above the limits of the exact solvers of all classes.
+# Number of samples above which no class uses its exact solver.
 N_SAMPLES = 3010
 
 

@@ -14,7 +14,7 @@ from tests.common.instances import INSTANCES, form, outputs, sample, target
 from tests.common.known_failures import known_failures
 from tests.common.parameter_sets import parameter_sets
 
-# Value of the far sample, and its place in the batch.
+# Value of the far sample, and its position in the batch.
 FAR = 1e8
 AT = 3
 
@@ -54,14 +54,14 @@ def assert_alone_as_together(model, batch, rows):
             assert_array_equal(whole, single, err_msg=name)
             continue
 
-        # compare with the largest result for the sample itself, or for an ordinary sample
+        # compare with the largest result for the sample itself or for an ordinary sample
         size = np.abs(single).reshape(len(single), -1).max(axis=1)
         size = np.maximum(size, 1e-3 * np.median(size))
         error = np.abs(whole - single).reshape(len(single), -1).max(axis=1)
         assert np.isfinite(whole).all(), name
         if name == "transform" and getattr(model, "residual_tol", None) is not None:
-            # the last atom of a code with as many atoms as columns is arbitrary, and rounding
-            # chooses it; the signal is the same
+            # if there are as many atoms as columns, the last atom of a code is arbitrary and
+            # rounding chooses it, but the signal is the same
             complete = np.count_nonzero(single, axis=1) == batch.shape[1]
             assert_array_equal(complete, np.count_nonzero(whole, axis=1) == batch.shape[1])
             signals = (model.inverse_transform(codes[complete]) for codes in (whole, single))
@@ -81,7 +81,7 @@ def test_far_row_changes_no_other_result(estimator):
     fit_to = sample()
     batch = sample(8, seed=5)
     batch[AT] = FAR
-    # pass kernel values of the new samples
+    # pass the kernel values of the new samples
     if estimator.__sklearn_tags__().input_tags.pairwise:
         fit_to, batch = form(estimator, fit_to), batch @ fit_to.T
     with warnings.catch_warnings():

@@ -317,7 +317,8 @@ def test_data_frames_keep_their_names(lazy_only):
         rows = dataframe.from_pandas(X, npartitions=3)
         other = dataframe.from_pandas(X[list("bacdef")], npartitions=3)
     with warnings.catch_warnings():
-        # the labels are close to the boundary, so rounding decides how many passes separate them
+        # the labels are close to the boundary, so rounding decides how many passes are needed to
+        # separate them
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KernelPerceptron().fit(X, y)
     with warnings.catch_warnings():

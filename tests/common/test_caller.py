@@ -63,7 +63,7 @@ def test_any_backend_matches_the_serial_result(estimator, backend):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # Dask leaves sockets and temporary folders
+@pytest.mark.filterwarnings("ignore")  # Dask leaves sockets and temporary folders behind
 def test_dask_matches_the_serial_result():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
@@ -78,8 +78,8 @@ def test_dask_matches_the_serial_result():
                 assert_same(serial, model, X, X, rtol=1e-12)
 
 
-# Classes whose components may outnumber samples and features, because they are atoms, or the
-# largest rank that the method may choose.
+# Classes whose number of components may exceed the numbers of samples and features, because
+# components are atoms, or because it is the largest rank that the method may choose.
 NO_LIMIT = {
     *("ConvexNMF", "DictionaryClassifier", "DictionaryDenoiser", "DictionaryInpainter"),
     *("FeatureSignDictionaryLearning", "KSVD", "ProbabilisticLSA", "SemiNMF", "Sparsenet"),
@@ -144,7 +144,8 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     table = holed()
     n_zeros = 5
     stored = sparse.csr_array(table)
-    if hasattr(estimator, "missing_values"):  # entries that are not stored are not zeros
+    # entries that are not stored are missing, not zero
+    if hasattr(estimator, "missing_values"):
         table = stored
         n_zeros = 0
 
@@ -159,7 +160,8 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
             value.flags.writeable = "read-only" not in name
         before = {key: value.copy() for key, value in arrays_of(X).items()}
         model = fitted(estimator, X)
-        assert_close(outputs(model, X), expected, rtol=1e-6)  # orders of summation differ
+        # sums are computed in different orders
+        assert_close(outputs(model, X), expected, rtol=1e-6)
         after = arrays_of(X)
         assert set(after) == set(before), name
         for key, value in before.items():
@@ -243,7 +245,7 @@ def test_kernel_values_beyond_the_limits_are_rejected(estimator, kind):
 
 @each_instance
 @pytest.mark.parametrize("scale", [1e90, 1e-90, 1e8, 1e-8])
-@pytest.mark.filterwarnings("ignore")  # a warning is acceptable here
+@pytest.mark.filterwarnings("ignore")  # a warning is allowed here
 def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
     """A clear ValueError, or finite numbers if the numbers for the unscaled data are finite."""
     X = form(estimator, sample() * scale)
@@ -269,7 +271,7 @@ def test_magnitudes_within_the_limits_have_a_result(estimator, scale):
 WEIGHTED = [
     one for one in INSTANCES if "sample_weight" in inspect.signature(one.fit).parameters
 ]
-# Reasons why the scale of the weights matters, by class.
+# Reasons why the scale of the weights matters, for each class.
 ABSOLUTE = {
     "CoreVectorMachine": "weights multiply C",
     "CoreVectorRanker": "weights multiply C",
@@ -300,7 +302,7 @@ def fitted_with_weights(estimator, X, weights):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
-# this concerns samples of almost no weight
+# this refers to samples of almost no weight
 @pytest.mark.filterwarnings("ignore:No features were selected")
 def test_common_scale_of_weights_does_not_change_the_result(estimator, scale):
     """Where weights are relative; else a clear ValueError, or finite numbers."""

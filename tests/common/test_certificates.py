@@ -114,7 +114,7 @@ def nu_svor(s, linear=False, **params):
     loss = np.maximum(f[below] - b[RANKS[below]] + margin, 0).sum()
     loss += np.maximum(b[RANKS[above] - 1] + margin - f[above], 0).sum()
     value = loss / (0.4 * (below.sum() + above.sum())) - margin
-    # the unit is the magnitude of the bound if that is larger: gap = (value + unit) / unit
+    # the unit is the magnitude of the bound if this is larger: gap = (value + unit) / unit
     unit = value / (model.dual_gap_ - 1) if model.dual_gap_ != 1 else 0.0
     return Reached(model, value, max(margin, unit))
 
@@ -154,7 +154,7 @@ def core_vector_machine(s, linear=False, **params):
 
 
 def core_vector_regressor(s, **params):
-    # the constant feature is 1, so K + 1 is multiplied
+    # the constant feature is 1, so K + 1 is scaled as a whole
     C = 1.0 / s
     G = s * (K + 1) - 1
     params = {"tube_distance": 0.1, "random_state": 0, **params}
@@ -228,7 +228,7 @@ def group_lasso(s, **params):
 
 
 def group_lasso_classifier(s, **params):
-    alpha = 0.02 * s  # the loss does not scale with the data, the penalty does
+    alpha = 0.02 * s  # the loss does not scale with the data, but the penalty does
     groups = np.repeat(np.arange(20), 2)
     y = np.where(TARGET > np.median(TARGET), 1.0, -1.0)
     model = sk.GroupLassoClassifier(alpha, groups, **params).fit(s * WIDE, y)
@@ -341,7 +341,7 @@ class Row(NamedTuple):
 
 TIGHT = {"tol": 1e-9}
 EARLY = ({"max_iter": 1}, {"max_iter": 10}, {"tol": 0.3})
-# Limits of the core set; without them, few samples are solved at once.
+# Limits of the core set; without them, problems of few samples are solved as a whole.
 CORE = ({"max_core": 4}, {"max_core": 12})
 PASSES = {"tol": 1e-8, "max_iter": 10**5}
 FISTA = {"transform_algorithm": "fista", "transform_max_iter": 1}
@@ -374,13 +374,13 @@ ROWS = {
     "SparseCoder": Row(
         sparse_coder, 2, {"tol": 1e-9}, ({"transform_max_iter": 1}, {"tol": 0.3})
     ),
-    # the objective is not convex: there are certificates only for the codes and for the atoms
+    # the objective is not convex: there are certificates for the codes and for the atoms only
     "FeatureSignDictionaryLearning": Row(feature_sign_dictionary_learning, 2, {}, ()),
     "RobustPCA": Row(robust_pca, 1, {"tol": 1e-8}, EARLY),
     "NuclearNormImputer": Row(nuclear_norm_imputer, 2, {"tol": 1e-8}, EARLY),
-    # the bound belongs to a relaxation and is not attained
+    # the bound is the optimum of a relaxation and is not attained
     "RegularizedCCA": Row(regularized_cca, 0, {}, ({"max_iter": 1},), gap=1.0),
-    # the penalty of KernelCCA is a fraction of a variance and has no unit that could be scaled
+    # the penalty of KernelCCA is a fraction of a variance, so it has no unit that could be scaled
     "KernelCCA": Row(kernel_cca, 0, {}, ({"max_iter": 1},), gap=1.0, scales=()),
     "MaximumVarianceUnfolding": Row(
         maximum_variance_unfolding, 2, {"tol": 1e-4}, EARLY, gap=1e-4, accuracy=2e-4
@@ -455,7 +455,7 @@ def test_early(name):
 
 # linear kernels far from the origin ----------------------------------------------------------
 
-FAR = 2.0**30  # Size of the shift, which is exact for rows of few digits.
+FAR = 2.0**30  # Size of the shift; numbers of few digits are shifted without rounding errors.
 ROWS_OF_FEW_DIGITS = np.round(X * 2.0**20) / 2.0**20
 
 
@@ -511,7 +511,7 @@ def test_column_of_time_stamps():
     exact = sk.svm.L2SVR(kernel="linear", epsilon=0.0)
     expected = exact.fit(near, SCORE).predict(near)
     assert_allclose(exact.fit(far, SCORE).predict(far), expected, atol=1e-5)
-    # with two columns of such different scales, pairwise steps would take far too long
+    # with two columns whose scales differ so much, pairwise steps would take far too long
     stopped = sk.svm.L2SVR(kernel="linear", max_iter=10_000)
     with pytest.warns(ConvergenceWarning, match="StandardScaler"):
         stopped.fit(far, SCORE)

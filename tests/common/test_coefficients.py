@@ -84,7 +84,7 @@ def test_selectors_use_coefficients_of_features_or_raise(cls, selector):
     """Never coefficients of hidden units, however many there are."""
     X = sample()
     estimator = clone(PREDICTORS[cls])
-    for name in ("n_hidden", "n_centers"):  # use as many units as features
+    for name in ("n_hidden", "n_centers"):  # use as many different units as there are features
         if name in estimator.get_params():
             estimator.set_params(**{name: X.shape[1]})
     has_coef = hasattr(fitted_to_the_sample(PREDICTORS[cls]), "coef_")

@@ -36,7 +36,7 @@ from tests.common.parameter_sets import parameter_sets
 TRAIN = slice(0, 120)
 TEST = slice(120, None)
 ORDINAL = (KernelPRank, NuSVOR)  # Classifiers whose classes are ranks.
-# Classifiers that ignore the norms of samples; they get long vectors.
+# Classifiers that ignore the norms of samples; they are tested with long vectors.
 BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)
 GAUSSIAN_PROCESSES = (BayesianCommitteeMachine, SparseGaussianProcessRegressor)
 
@@ -44,7 +44,7 @@ INSTANCES = [
     cls(**parameters)
     for cls in all_estimators()
     for parameters in parameter_sets(cls)[: None if tier.FULL else 1]
-    # wrappers cut only the rows of a kernel matrix
+    # wrappers select only the rows of a kernel matrix, not its columns
     if parameters.get("kernel") != "precomputed"
 ]
 REGRESSORS = [one for one in INSTANCES if is_regressor(one)]
@@ -111,14 +111,14 @@ def labelled(estimator, n_classes):
 
 
 @pytest.mark.invariance
-# warnings of the wrappers' folds and resamples; each class has tests of its warnings
+# warnings in the folds and resamples of the wrappers; each class has tests of its own warnings
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "n_classes"), CASES)
 def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
     X, y = labelled(estimator, n_classes)
     alone = clone(estimator).fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST])
     prior = np.bincount(np.unique(y[TRAIN], return_inverse=True)[1]) / len(y[TRAIN])
-    assert alone > prior.max() + 0.05  # otherwise the comparison would show nothing
+    assert alone > prior.max() + 0.05  # otherwise the comparison would not test anything
 
     calibrated = CalibratedClassifierCV(clone(estimator), cv=3).fit(X[TRAIN], y[TRAIN])
     assert calibrated.score(X[TEST], y[TEST]) >= alone - 0.07
@@ -129,7 +129,7 @@ def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
     right = calibrated.classes_[P.argmax(axis=1)] == y[TEST]
     assert abs(P.max(axis=1).mean() - right.mean()) < 0.15
 
-    # a final estimator with a penalty, as by default, must use the scores
+    # a final estimator with a penalty, as by default, has to use the scores
     stacked = StackingClassifier([("one", clone(estimator))], LogisticRegression(), cv=3)
     assert stacked.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST]) >= alone - 0.07
 
@@ -162,7 +162,7 @@ def test_wrapped_regressors_are_as_good_as_alone(estimator):
     stacked = StackingRegressor([("one", clone(estimator))], RidgeCV(), cv=3)
     assert stacked.fit(X[TRAIN], t[TRAIN]).score(X[TEST], t[TEST]) >= alone - 0.05
 
-    # with copies of samples a Gaussian process estimates no noise, see below
+    # if samples are copies, a Gaussian process estimates no noise, see below
     draw = {"bootstrap": False, "max_samples": 0.7}
     draw = draw if isinstance(estimator, GAUSSIAN_PROCESSES) else {}
     bag = BaggingRegressor(clone(estimator), n_estimators=3, random_state=0, **draw)
@@ -206,7 +206,8 @@ STRING_MACHINES = [
 def test_strings_in_wrappers(machine):
     """Behind a column of samples; scikit-learn's bagging takes tables only."""
     X, kind = words(90)
-    if "random_state" in machine.get_params():  # otherwise each run has another result
+    # otherwise each run would have a different result
+    if "random_state" in machine.get_params():
         machine = clone(machine).set_params(random_state=0)
     if is_regressor(machine):
         y = kind + 0.0
@@ -220,5 +221,5 @@ def test_strings_in_wrappers(machine):
         make_pipeline(SampleColumn(), model).fit(X[:60], y[:60]).score(X[60:], y[60:])
         for model in (clone(machine), *wrappers)
     ]
-    assert scores[0] > 0.6  # otherwise the comparison would show nothing
+    assert scores[0] > 0.6  # otherwise the comparison would not test anything
     assert min(scores) >= scores[0] - 0.1  # three of thirty samples

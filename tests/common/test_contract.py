@@ -47,11 +47,12 @@ def keeps_float32(estimator):
     return tags is not None and "float32" in tags.preserves_dtype
 
 
-NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")  # known checks
+# checks that are known to fail
+NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")
 STRICT = {"xfail_strict": True} if NEWEST else {}
 
-# What a setting of parameters can break: the default tier runs these checks on every setting,
-# and all checks on the first setting of each class.
+# Checks that may depend on the parameters: the default tier runs these checks on every setting,
+# and all other checks only on the first setting of each class.
 CHECKS_OF_SETTINGS = {
     "check_estimator_cloneable",
     "check_estimator_sparse_array",
@@ -89,15 +90,15 @@ def id_of(value):
     return f"{value.func.__name__}({options})" if options else value.func.__name__
 
 
-# random labels that no function separates; tests of the warning itself still see it
+# random labels that no function separates; tests of the warning itself still see the warning
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
-# labels as targets, which have no noise; tests of the warning itself still see it
+# labels as targets, which have no noise; tests of the warning itself still see the warning
 @pytest.mark.filterwarnings(
     "ignore:BayesianCommitteeMachine .* the likelihood still rises beyond"
 )
 # a selector may find no feature in random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
-# columns with an offset of 100, on which a polynomial kernel is nearly singular
+# columns with an offset of 100, for which a polynomial kernel is nearly singular
 @pytest.mark.filterwarnings("ignore:L2SV[CR] stopped before it converged")
 @pytest.mark.parametrize(("estimator", "check"), contract(), ids=id_of)
 def test_sklearn_contract(estimator, check):
@@ -141,7 +142,7 @@ def test_expected_failures_of_different_reasons_differ_in_use():
     repeated = {use for use, why in said.items() if len(why) > 1}
     assert {
         use for use in repeated if "view_slices" not in use
-    } == set()  # two views share these
+    } == set()  # two views share these columns
 
 
 BEYOND = [
@@ -167,7 +168,7 @@ BEYOND_TRANSFORM = [
 def test_checks_not_run_for_third_parties(estimator):
     names = BEYOND + (BEYOND_TRANSFORM if hasattr(estimator, "transform") else [])
     for name in names:
-        known = hasattr(estimator_checks, name)  # an older scikit-learn may lack it
+        known = hasattr(estimator_checks, name)  # older versions of scikit-learn may lack it
         if known and name not in known_failures(type(estimator)):
             getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
     assert hasattr(estimator, "set_output") == hasattr(estimator, "transform")
@@ -231,8 +232,9 @@ def test_float32_is_kept(estimator):
     assert np.isfinite(np.asarray(Z.todense() if hasattr(Z, "todense") else Z)).all()
 
 
-# Optimisers that stop far from machine precision and therefore magnify rounding errors. The
-# largest differences seen are 3e-3 for the unfolding, whose gap is .01, and 5e-5 for the process.
+# Optimisers that stop far from machine precision and therefore amplify rounding errors. The
+# largest differences that were seen are 3e-3 for the unfolding, whose gap is .01, and 5e-5 for the
+# process.
 MAGNIFIED_ROUNDING = {
     "MaximumVarianceUnfolding": 1e-2,
     "SparseGaussianProcessRegressor": 1e-3,
@@ -337,7 +339,7 @@ def test_callback_exceptions_are_raised(estimator):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     model.fit(X, target(model, X))
-    # a loop that `break` ends reports no end of its task
+    # if `break` ends a loop, the end of its task is not reported
     assert counting.begun == counting.seen > 0
     for at in sorted({1, min(2, counting.seen), max(1, counting.seen - 1), counting.seen}):
         with pytest.raises(KeyboardInterrupt):
@@ -368,7 +370,7 @@ def degenerate_samples():
 
 @each_instance
 @pytest.mark.parametrize("kind", degenerate_samples())
-@pytest.mark.filterwarnings("ignore")  # a warning is acceptable here
+@pytest.mark.filterwarnings("ignore")  # a warning is allowed here
 def test_degenerate_data_have_a_result(estimator, kind):
     """A clear ValueError, or finite numbers: never NaN, never another exception."""
     X = form(estimator, degenerate_samples()[kind])
@@ -382,9 +384,7 @@ def test_degenerate_data_have_a_result(estimator, kind):
         return
     for name, value in outputs(model, X).items():
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
-    undefined = (
-        is_regressor(estimator) and kind == "one row"
-    )  # scikit-learn's R2 is NaN in this case
+    undefined = is_regressor(estimator) and kind == "one row"  # here scikit-learn's R2 is NaN
     if hasattr(model, "score") and not undefined:
         assert not np.isnan(model.score(X, target(estimator, X)))
 
@@ -426,7 +426,7 @@ def test_fitted_attributes_are_documented(estimator):
 
     inherited = {"n_features_in_", "feature_names_in_"}
     assert real - inherited <= documented
-    # the documentation promises nothing that no instance has
+    # the documentation promises nothing that no instance provides
     missing = [
         name
         for name in documented - inherited

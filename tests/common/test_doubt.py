@@ -276,7 +276,7 @@ def test_undecided_bits_match_the_likelihoods_with_each_bit_changed(noise):
     fitted = model._model()
     statistics = Statistics(model._ones, model._zeros, 0.0)
     probability = undecided_bits(fitted, statistics)
-    assert probability.sum() > 0.01  # the table has undecided bits
+    assert probability.sum() > 0.01  # the table has bits that are not determined
 
     at_fit = table_log_likelihood(fitted, statistics)
     for bit in np.ndindex(*probability.shape):

@@ -5,10 +5,10 @@ import pytest
 from tests.common import english
 from tests.common.rules import ROOT
 
-# Maximum number of constructions per 10,000 words; only ever lowered.
+# Maximum number of constructions per 10,000 words; it is only ever lowered.
 MOST_IN_PAGES = 3.0
 MOST_IN_PACKAGE = 4.0
-# Maximum percentage of comments that begin in the middle of a sentence; only ever lowered.
+# Maximum percentage of comments that begin in the middle of a sentence; it is only ever lowered.
 MOST_HEADLESS = 0.2
 
 

@@ -76,7 +76,7 @@ def positive_table(rng, shape=(24, 9)):
 
 PLAIN = {"alpha_scale": "absolute", "center": False, "scale": False, "debias": False}
 
-# Estimators whose settings determine the result, a table for each, and the weighted objective.
+# Estimators with settings that determine the result, a table for each, and the weighted objective.
 CASES = {
     "SparseNMF": (
         SparseNMF(2, alpha=0.3, ridge=0.5, form="plain", tol=1e-6, max_iter=5000),
@@ -195,7 +195,7 @@ def test_an_integer_weight_repeats_the_term(case, seed):
     repeated = CASES[case][2](model, X, weights)
     assert_allclose(value(model), repeated, rtol=1e-6)
 
-    # the weighted objective was minimised, not the unweighted one
+    # the result minimises the weighted objective, not the unweighted one
     unweighted = clone(estimator).fit(X)
     assert repeated < CASES[case][2](unweighted, X, weights) * (1 - 1e-4)
 

@@ -62,7 +62,7 @@ pytestmark = [
     # the tables are too small for some methods, but only the export is tested
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-# Largest difference, in units of the spread of the values.
+# Largest difference between the models, in units of the spread of the values.
 TOLERANCE = 1e-9
 
 NETWORK = {"n_hidden": 12, "random_state": 0}
@@ -418,7 +418,8 @@ def test_output_in_a_data_frame(model):
     table = exported.transform(new)
     assert isinstance(table, pd.DataFrame)
     assert_close(table.to_numpy(), expected)
-    assert isinstance(fitted.transform(new), np.ndarray)  # the exported model shares nothing
+    # the exported model shares no memory with the estimator
+    assert isinstance(fitted.transform(new), np.ndarray)
 
 
 @each_model
@@ -550,7 +551,7 @@ def test_private_attributes_of_machines(form):
     coef = np.array([[-1.0, -2.0, -0.5, 0.7, 1.8, 1.0]])
     values = K @ coef[0] + 0.25
 
-    # the machines were fitted to other rows
+    # the machines were fitted to different rows
     start = form(rng.normal(size=(4, 3)))
     classifier = SVC(gamma=0.5).fit(start, [0, 1, 0, 1])
     set_support_vectors(classifier, form(Z), [3, 3], coef, np.array([0.25]))

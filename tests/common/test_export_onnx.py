@@ -83,7 +83,7 @@ def compare(exported, X):
         scores = scores[:, 1]
     assert_close(scores, expected)
 
-    # pairs of classes may have equally many votes; the label then depends on the library
+    # pairs of classes may receive equally many votes; the label then depends on the library
     whole = np.sort(np.atleast_2d(expected), axis=1)
     clear = np.ones(len(X), dtype=bool)
     if isinstance(exported, SVC) and expected.ndim == 2:

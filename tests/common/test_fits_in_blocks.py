@@ -40,8 +40,8 @@ class Case(NamedTuple):
 
     model: Any
     learned: tuple  # fitted attributes that are compared
-    tol: float = 1e-9  # tolerance of the attributes, relative to the largest entry
-    map: bool = True  # whether a table on a disk is read block by block
+    tol: float = 1e-9  # tolerance for the attributes, relative to the largest entry
+    map: bool = True  # whether tables on disk are read block by block
     weights: bool = True
     sparse: bool = True
 
@@ -57,7 +57,7 @@ CASES = {
         Case(
             sk.MultiAssignmentClustering(2, n_init=1, threshold=2.0, random_state=0),
             ("components_", "log_likelihood_"),
-            tol=1e-6,  # steps over assignments are in single precision
+            tol=1e-6,  # steps over assignments are computed in single precision
             weights=False,
         ),
         Case(
@@ -129,12 +129,12 @@ CASES = {
 }
 CLASSES = [cls for cls in all_estimators() if cls._card.fits_blocks]
 # All classes; classes without a case are fitted with the parameters of their card, and their
-# models are not compared.
+# fitted models are not compared.
 ALL = {
     cls.__name__: CASES.get(cls.__name__, Case(cls(**parameter_sets(cls)[0]), (), map=False))
     for cls in CLASSES
 }
-# Names of constants for the number of rows that are read into memory for starts and choices.
+# Names of constants that set the number of rows read into memory for starts and choices.
 SAMPLES = (
     "_solvers.common.row_sample.MOST_ROWS",
     "_solvers.boolean_data.source_starts.ANNEALED_ROWS",
@@ -150,8 +150,8 @@ SAMPLES = (
 # Number of bytes per row at the driver, as stated on the page about blocks: weights of both views;
 # rows of the core set, here a third of all rows.
 OF_EACH_ROW = {"KernelCCA": 16, "CoreVectorOutlierDetector": 30}
-# Classes that are compared only among blocks, because the fit in memory refits or chooses
-# differently.
+# Classes that are compared only between different blocks, because the fit in memory uses other
+# refits or choices.
 AMONG_BLOCKS = ("RobustPCA", "NuclearNormImputer")
 
 
@@ -274,7 +274,8 @@ def test_sparse_blocks_match_a_dense_table(case):
     X = table()
     X[X < 0.3] = 0
     y = target(case, X)
-    if type(case.model).__name__ == "NuclearNormImputer":  # zeros of a sparse table are gaps
+    # zeros of a sparse table count as missing
+    if type(case.model).__name__ == "NuclearNormImputer":
         pytest.skip("a sparse table has another meaning")
     rows = in_dask(X, EVEN).map_blocks(sparse.csr_array)
     assert_same_model(fit(case, rows, y), fit(case, X, y), case)
@@ -302,7 +303,7 @@ def test_single_precision_matches_the_fit_in_memory(case):
     for name in case.learned:
         kinds = [np.asarray(learned(one, name)).dtype for one in (model, whole)]
         assert kinds[0] == kinds[1], name
-    assert_same_model(model, whole, case, tol=1e-3)  # products are in float32
+    assert_same_model(model, whole, case, tol=1e-3)  # products are computed in float32
 
 
 @pytest.mark.invariance
@@ -335,7 +336,8 @@ def test_no_result_at_the_driver_is_larger_than_twice_a_block(case, monkeypatch)
     X = table(10_800, 10)
     if "centers" in case.model.get_params():
         case = case._replace(model=clone(case.model).set_params(centers=np.eye(4, 10)))
-    if "subset_size" in case.model.get_params():  # leave room for the starting rows in memory
+    # leave room for the rows that the start reads into memory
+    if "subset_size" in case.model.get_params():
         case = case._replace(model=clone(case.model).set_params(subset_size=500))
     sizes = []
     compute = dask.base.compute

@@ -175,7 +175,7 @@ def test_core_estimators_and_modules_are_at_the_top():
         assert getattr(skmoderndata, module_name.rpartition(".")[2]) is module
 
     core = {cls.__name__ for cls in all_estimators() if cls._card.tier == "core"}
-    searches = {"EntrySearchCV"}  # searches have no card
+    searches = {"EntrySearchCV"}  # search classes have no card
     functions = {"all_estimators", "all_kernels", "blocks_config", "report", "suggest"}
     functions |= {"trusted_types"}
     assert set(skmoderndata.__all__) == core | searches | functions | {"__version__"}

@@ -31,7 +31,7 @@ def with_huge_cells(X, count, value):
     return np.where(huge, value, X), huge
 
 
-# components: the subspace and the wrong cells
+# components: compare the subspace and the wrong cells
 
 
 @functools.cache
@@ -72,7 +72,7 @@ def finds_the_subspace_and_the_cells(fit, count, value):
     assert np.abs(expected - low_rank).max() < 1
 
 
-# detectors: rows with huge cells are outliers, and change little for the others
+# detectors: rows with huge cells are outliers and change the others little
 
 
 def rejects_the_rows(fit, count, value):
@@ -86,7 +86,7 @@ def rejects_the_rows(fit, count, value):
     assert agree.mean() > 0.9
 
 
-# regression: huge targets
+# regression: targets are huge
 
 
 def predicts_the_other_targets(fit, count, value):
@@ -99,7 +99,7 @@ def predicts_the_other_targets(fit, count, value):
     assert error < 0.3  # the noise has a standard deviation of .7
 
 
-# classifiers: huge cells in the samples to classify
+# classifiers: the samples to classify have huge cells
 
 
 def labels_rows_with_wrong_cells(fit, count, value):

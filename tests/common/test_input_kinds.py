@@ -64,11 +64,12 @@ def test_dense_and_sparse_rows_mix(estimator):
     S = sparse.csr_array(X)
     for rows, others in [(X, S), (S, X)]:
         model = fitted(estimator, rows)
-        # the order of summation differs, and a distance of zero is the root of a rounding error
+        # sums are computed in a different order, and a distance of zero is the root of a rounding
+        # error
         assert_same(model, model, rows, others, rtol=1e-6, atol=1e-6)
 
 
-# the online rule of a neural gas goes through dense rows, and says so
+# the online rule of a neural gas processes dense rows, and the documentation says so
 IN_PARTS = [
     one for one in MIXING if hasattr(one, "partial_fit") and type(one).__name__ != "NeuralGas"
 ]
@@ -99,7 +100,7 @@ def test_partial_fit_takes_dense_and_sparse_batches_in_turn(estimator):
     for kinds in [(np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)]:
         tables = [kind(half) for kind, half in zip(kinds, halves, strict=True)]
         model = fitted_in_parts(estimator, tables, y)
-        assert_same(expected, model, X, X, rtol=1e-6)  # the order of summation differs
+        assert_same(expected, model, X, X, rtol=1e-6)  # sums are computed in a different order
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -158,7 +159,7 @@ each_supervised = pytest.mark.parametrize(
 
 def columns_of(y):
     """The same target in every form that a data frame of pandas or polars gives it."""
-    backwards = np.arange(len(y))[::-1]  # the index must not be used for sorting
+    backwards = np.arange(len(y))[::-1]  # the index must not be used to sort the samples
     columns = {
         "list": y.tolist(),
         "pandas": pd.Series(y, index=backwards),
@@ -220,7 +221,7 @@ def test_columns_of_data_frames_are_weights(estimator):
         assert_same(expected, fitted_with_weights(estimator, X, column), X, X)
 
 
-# labels as targets have no noise; tests of the warning itself still see it
+# labels as targets have no noise; tests of the warning itself still see the warning
 @pytest.mark.filterwarnings(
     "ignore:SparseGaussianProcessRegressor stopped before it converged"
 )

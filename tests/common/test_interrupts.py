@@ -30,7 +30,8 @@ from skmoderndata.ranking import KernelPRank
 from tests.common.instances import INSTANCES, outputs, sample, target
 
 PACKAGE = str(Path(skmoderndata.__file__).parent)
-# Functions that check whether a method exists; a lookup turns their errors into AttributeError.
+# Functions that check whether a method exists; attribute access turns their errors into
+# AttributeError.
 LOOKUPS = {"_takes_parts", "_not_additive"}
 POINTS = 40  # Number of interruptions of each call, for the first instance of a class.
 FEWER_POINTS = 8  # Number of interruptions of `fit` for the other instances.
@@ -39,7 +40,7 @@ FEWER_POINTS = 8  # Number of interruptions of `fit` for the other instances.
 class Interrupt:
     """Context that counts lines and returns of the package, and raises an error at one of them."""
 
-    # this file holds a state of the process, which an error may keep while it is shown
+    # this file holds state of the process, which an error message may keep alive
     left_out = ("threads.py",)
 
     def __init__(self, at=None, error=KeyboardInterrupt):
@@ -62,7 +63,7 @@ class Interrupt:
         return self._step if inside and name not in LOOKUPS else None
 
     def _step(self, frame, event, arg):
-        # Python ignores an error when a discarded generator returns
+        # Python ignores an error that is raised when a discarded generator ends
         generator = frame.f_code.co_flags & inspect.CO_GENERATOR
         if event == "line" or (event == "return" and not generator):
             if self.count == self.at:
@@ -107,7 +108,7 @@ def assert_all_or_nothing(model, call, more, X, *, n_points=POINTS):
         quietly(call, whole)
     before = answers(untouched, X)
     after = answers(whole, X)
-    assert not same(before, after)  # otherwise the test shows nothing
+    assert not same(before, after)  # otherwise the test would not show anything
 
     points = np.unique(np.linspace(0, counter.count - 1, n_points).astype(int))
     for number, at in enumerate(points):
@@ -119,11 +120,11 @@ def assert_all_or_nothing(model, call, more, X, *, n_points=POINTS):
                 quietly(call, model)
         except error as caught:
             raised = caught
-        # arrays at other addresses are rounded differently, and fits may need fewer steps
+        # arrays at other addresses are rounded differently, so fits may need fewer steps
         assert raised is not None or interrupt.count <= at
 
         found = answers(model, X)
-        if raised is None or not same(found, before):  # the call had ended
+        if raised is None or not same(found, before):  # the call had already ended
             assert close(found, after), raised
             model = copy.deepcopy(untouched)
 
@@ -151,7 +152,7 @@ def short(estimator):
 
 STREAMS = [one for estimator in INSTANCES if (one := short(estimator)) is not None]
 MERGERS = [one for one in STREAMS if hasattr(one, "merge")]
-# Streams that are solved on first access.
+# Streams whose problem is solved on first access.
 LAZY = [one for one in STREAMS if hasattr(one, "_SOLUTION")]
 
 

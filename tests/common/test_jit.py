@@ -47,7 +47,7 @@ def test_nested_functions_agree_with_plain_python():
 
 def test_jitted_functions_call_one_without_the_code_for_python():
     sum_of_squares(np.arange(3.0))
-    assert square(2.0) == 4.0  # not the one that sum_of_squares calls
+    assert square(2.0) == 4.0  # this is not the function that sum_of_squares calls
     called = sum_of_squares.compiled.py_func.__globals__["square"]
     assert called is square.inner
     assert called.targetoptions["no_cpython_wrapper"]
@@ -166,9 +166,7 @@ def test_damaged_cache_is_compiled_and_saved_again(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert cached()(2.0) == 12.0
-    silent = (
-        suffix == "nbi" and kind == "another"
-    )  # numba considers it a file of another version
+    silent = suffix == "nbi" and kind == "another"  # numba treats the file as another version
     said = [str(one.message) for one in caught]
     assert len(said) == (0 if silent else 1)
     assert silent or f"compiled functions in {tmp_path / 'cache'}" in said[0]
@@ -301,7 +299,7 @@ def test_a_long_compilation_is_announced_once(notice, capsys):
         first_use.begin()  # the function that is called
         for _ in range(4):
             now[0] += 1.0
-            first_use.begin()  # one that it calls
+            first_use.begin()  # a function that it calls
             first_use.end()
         first_use.end()
     lines = capsys.readouterr().err.splitlines()
@@ -325,7 +323,7 @@ def test_a_compilation_that_fails_does_not_count_later(notice, capsys, monkeypat
     double.__dict__["compiled"] = Broken()
     with pytest.raises(ValueError, match="not compiled"):
         double(3.0)
-    now[0] += 60.0  # other work
+    now[0] += 60.0  # do other work
     first_use.begin()
     now[0] += 0.5
     first_use.end()
@@ -347,7 +345,7 @@ def test_garbage_is_not_collected_while_functions_are_compiled(notice):
     first_use.finish()
     assert gc.isenabled()
 
-    # a caller who has stopped the collector finds it stopped
+    # a caller who has stopped the garbage collector finds it stopped afterwards
     gc.disable()
     try:
         first_use.begin()
@@ -363,7 +361,7 @@ def test_short_compilations_are_not_announced(notice, capsys):
         first_use.begin()
         now[0] += 0.9
         first_use.end()
-        now[0] += 5.0  # other work
+        now[0] += 5.0  # do other work
     assert capsys.readouterr().err == ""
 
 

@@ -72,7 +72,8 @@ def test_missing_numba_is_reported_once(without):
     model = L2SVC()
     with pytest.warns(RuntimeWarning, match=r"numba is not installed.*pip install"):
         model.fit(X, y)
-    KMedoids(2, random_state=0).fit(model.predict(X)[:, None])  # warnings are errors
+    # warnings are turned into errors
+    KMedoids(2, random_state=0).fit(model.predict(X)[:, None])
 
 
 def test_numba_that_fails_is_told_from_missing_numba(without, monkeypatch):

@@ -21,7 +21,7 @@ def test_files_of_a_new_method(checkout):
     pytest.importorskip("ruff")
     assert new_method.main(["METHOD=BooleanKMeans", "MODULE=cluster"]) == 0
 
-    # the generated file has five tests to fill in, which evidence names
+    # the generated file has five tests that must be filled in, and `evidence` names them
     test_file = checkout / "tests" / "cluster" / "test_boolean_k_means.py"
     source = test_file.read_text()
     assert rules.too_little_evidence(source) == []
@@ -34,7 +34,7 @@ def test_files_of_a_new_method(checkout):
     assert (checkout / "docs" / "methods" / "boolean_k_means.md").exists()
     assert (checkout / "examples" / "plot_boolean_k_means.py").exists()
 
-    # the written files pass the checks of style
+    # the generated files pass the style checks
     config = str(rules.ROOT / "pyproject.toml")
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(

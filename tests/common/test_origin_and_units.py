@@ -17,14 +17,14 @@ from skmoderndata.decomposition import FeatureSignDictionaryLearning, SlowFeatur
 from tests.common.instances import CLASSES, INSTANCES, outputs, sample, target
 from tests.common.test_structured import dense
 
-# Unit and offset of each change.
+# Unit and offset of each change of the data.
 CHANGES = {
     "+1e4": (1.0, 1e4),
     "x1e-6": (1e-6, 0.0),
     "+1e6": (1.0, 1e6),
     "x1e6": (1e6, 0.0),
 }
-# The other changes, and estimators that take seconds, run in the tier `full`.
+# The other changes, and estimators that take seconds, are tested in the tier `full`.
 QUICK = ("+1e4", "x1e-6")
 SLOW = {"ClusteringStability", "MaximumVarianceUnfolding", "SparseGaussianProcessRegressor"}
 
@@ -52,7 +52,7 @@ UNIT_MATTERS = {
     "Sparsenet": "the prior is that of signals with a variance of 0.1, as documented",
 }
 
-# Maximum deviation of an answer, relative to its spread; the largest one measured is 1.1e-6.
+# Maximum deviation of a result, relative to its spread; the largest measured deviation is 1.1e-6.
 TOLERANCE = 1e-4
 # Maximum fraction of labels that may change: one row of forty may lie on a boundary.
 LABELS_CHANGED = 0.03
@@ -109,7 +109,7 @@ def deviation(name, value, expected, estimator):
         found = a - a.mean()
         wanted = b - b.mean()
         size = np.linalg.norm(found)
-        # the values are rounding errors
+        # these values are rounding errors
         if np.linalg.norm(wanted) <= 1e-9 * np.abs(expected).max():
             continue
         if size <= 1e-9 * np.abs(value).max():

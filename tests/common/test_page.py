@@ -34,8 +34,9 @@ def test_functions_are_not_crowded(path):
     ] == []
 
 
-# For each folder: tokens per statement, functions of 20 and more lines without a blank line and
-# without a heading in per cent, comments per 100 lines. These limits are only ever tightened.
+# For each folder: tokens per statement, percentages of the functions of at least 20 lines that
+# have no blank line or no heading, and comments per 100 lines. These limits are only ever
+# tightened.
 LIMITS = {
     "skmoderndata/_solvers": (11.5, 1, 5, 8),
     "skmoderndata": (11.3, 1, 6, 6),

@@ -28,7 +28,7 @@ def planted(n=300, p=8, seed=0):
     X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, p)) + 0.3 * rng.normal(size=(n, p))
     names = [f"sensor {j}" for j in range(p)]
 
-    # a broken cell, a scale, a drift, a copy, gaps that come together, and roles
+    # the table has a broken cell, a scale, a drift, a copy, gaps that come together, and roles
     X[41, 1] += 40.0
     X[:, 2] *= 1000.0
     X = np.column_stack([X, rng.normal(size=n) + np.linspace(0, 3, n), 1.8 * X[:, 0] + 32])
@@ -55,7 +55,7 @@ def found(page):
     return {finding.name: finding for finding in page.findings}
 
 
-# What it finds
+# What the report finds
 
 
 @pytest.mark.recovery
@@ -176,7 +176,7 @@ def test_kinds_of_columns():
     assert is_boolean(table).tolist() == [False, True, False, False]
 
 
-# What it takes
+# What input it accepts
 
 
 def containers(frame):
@@ -316,7 +316,7 @@ def test_large_tables_are_sampled():
     assert "random sample of 300 of the 2,000 columns" in wide._repr_html_()
 
 
-# The page
+# How the page looks
 
 
 class Checker(HTMLParser):

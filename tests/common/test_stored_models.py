@@ -29,12 +29,12 @@ SETS = sorted(STORED.iterdir())
 FILES = [path for folder in SETS for path in sorted(folder.glob("*.pickle"))]
 SKOPS_FILES = [path for folder in SETS for path in sorted(folder.glob("*.skops"))]
 
-# Tolerance, relative to the largest value of an answer, for the rounding of other processors and
-# of other versions of BLAS.
+# Tolerance, relative to the largest value of a result, for rounding on other processors and in
+# other versions of BLAS.
 ANSWER_TOL = 1e-9
-# Size of the largest file, in bytes.
+# Maximum size of a file, in bytes.
 LARGEST_FILE = 20_000
-# Size of all files of one version, in bytes.
+# Maximum size of all files of one version, in bytes.
 LARGEST_SET = 300_000
 
 

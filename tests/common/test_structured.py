@@ -71,7 +71,7 @@ def spoil_set(x):
 
 
 # Samples of each kind, a kernel that accepts them, and a function with which a caller might
-# overwrite one of them.
+# overwrite a sample.
 KINDS = {
     "strings": (letters, Normalized(PSpectrum(2)), None),
     "tokens": (

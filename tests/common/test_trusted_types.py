@@ -28,9 +28,10 @@ def test_classes_of_estimators_are_trusted(name):
     [
         "os.system",
         "builtins.eval",
-        "skmoderndata.svm._l2_svc.combinations",  # the name is imported there
+        "skmoderndata.svm._l2_svc.combinations",  # this module imports the name
         "skmoderndata.svm._l2_svc.compute_class_weight",
-        "skmoderndata._solvers.networks.hidden_layers.draw_weights",  # the name is a function
+        # the name belongs to a function
+        "skmoderndata._solvers.networks.hidden_layers.draw_weights",
         "skmoderndata.svm._l2_svc.NoSuchClass",
         "skmoderndata.no_such_module.L2SVC",
         "skmoderndata..os.system",
@@ -52,7 +53,7 @@ def test_files_of_skops():
     sio = pytest.importorskip("skops.io", reason=reason)
     from tests.common.test_export import DETECTORS, REGRESSORS, TRANSFORMERS, fit, rows
 
-    # models need the types of this package, exported models need none
+    # fitted models need the types of this package, exported models need none
     for model in (*TRANSFORMERS[:3], *REGRESSORS[:2], DETECTORS[0]):
         fitted = fit(model, rows(40))
         method = "transform" if hasattr(model, "transform") else "predict"

@@ -6,9 +6,9 @@ from pathlib import Path
 from tests.common import page
 
 ROOT = Path(__file__).resolve().parents[2] / "skmoderndata"
-# Maximum number of tuned numbers per 1,000 code lines; only ever lowered.
+# Maximum number of tuned numbers per 1,000 code lines; it is only ever lowered.
 MOST = {"_solvers": 23.2, ".": 14.3}
-# Numbers that tune nothing.
+# Numbers that are not tuned.
 PLAIN = {0, 1, 2, 3, 4, 8, 10, 100, 1000, 0.5, -1}
 
 

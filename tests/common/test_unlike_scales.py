@@ -178,7 +178,7 @@ def test_looks_at_each_view():
     ):
         KernelCCA(view_slices=[(0, 6), (6, 12)]).fit(np.hstack([X, Y]))
 
-    # The views may differ, as each has a kernel width of its own.
+    # The views may differ in scale, because each has its own kernel width.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelCCA().fit(X, Z)

@@ -69,7 +69,8 @@ VAGUE_CONSTANTS = {
     *("BLOCK", "CHUNK", "ROOM", "DENSE", "SMALL", "RIDGE", "PATIENCE"),
     *("MOST", "FEW", "LONG", "HUGE", "FAR"),
 }
-# Functions of solvers whose names use a word that the table replaces; the list only ever shrinks.
+# Functions of solvers whose names contain a word that the table replaces; this list only ever
+# shrinks.
 VAGUE_NAMES = {
     "found": 0,
     "known": 0,

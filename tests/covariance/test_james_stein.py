@@ -34,7 +34,7 @@ def test_estimated_variance(seed):
     X = rows(seed)
     y = X.mean(axis=0)
     d = 4 * 12
-    S = np.sum((X - y) ** 2) / 5  # d s^2, for means of 5 rows
+    S = np.sum((X - y) ** 2) / 5  # the value d s^2 for means of 5 rows
     factor = 1 - (12 - 2) * S / (d + 2) / np.sum(y**2)
     model = JamesStein("zero", positive_part=False).fit(X)
     assert_allclose(model.shrinkage_, factor, rtol=1e-12)

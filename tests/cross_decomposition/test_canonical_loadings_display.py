@@ -59,7 +59,8 @@ def test_intervals_are_quantiles_of_samples_matched_by_hand(seed):
     for one in seeds:
         rows = np.random.RandomState(one).randint(200, size=200)
         T = cca.fit(X[rows], Y[rows]).transform(X)
-        # the two pairs are clearly separated: their order stays, and the scores fix the signs
+        # the two pairs are clearly separated: their order does not change, and the scores fix the
+        # signs
         signs = np.sign((T * scores).sum(axis=0))
         values.append(
             [[np.corrcoef(x, t)[0, 1] for t in (T[rows] * signs).T] for x in X[rows].T]

@@ -109,7 +109,7 @@ def test_forms_of_input_agree(seed):
     )
     scores = single.transform(X.astype(np.float32), confounders=Z)
     assert scores.dtype == np.float32
-    assert_allclose(scores, expected[0], atol=1e-3)  # rounding of the input
+    assert_allclose(scores, expected[0], atol=1e-3)  # the input was rounded
 
 
 @pytest.mark.recovery

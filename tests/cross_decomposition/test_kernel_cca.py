@@ -78,7 +78,7 @@ def test_lanczos_iterations_match_eigendecompositions(seed, rule, kernel, monkey
     assert full.n_iter_ == 1
     assert_allclose(fast.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
     for one, two in zip(fast.transform(X, Y), full.transform(X, Y), strict=True):
-        # if two correlations are close, the vectors are less accurate than the values
+        # if two correlations are nearly equal, the vectors are less accurate than the values
         assert_allclose(np.abs(one), np.abs(two), atol=1e-5)
 
 
@@ -263,7 +263,7 @@ def test_no_relation_scores_zero(seed):
     X, Y, _ = circle(600, seed)
     Y = np.random.default_rng(seed).permutation(Y)
     model = KernelCCA(1, alpha=0.01).fit(X[:300], Y[:300])
-    assert model.correlations_[0] > 0.3  # the training scores promise this correlation
+    assert model.correlations_[0] > 0.3  # the training scores suggest this correlation
     assert abs(model.score(X[300:], Y[300:])) < 3.5 / np.sqrt(300)
 
 
@@ -636,7 +636,7 @@ def test_weights_count_copies(settings, n, seed):
     assert_allclose(model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-8)
     assert_allclose(model.correlations_, twin.correlations_, rtol=1e-6)
     for A, B in zip(model.transform(X, Y), twin.transform(X, Y), strict=True):
-        # the tolerance is rounding over the gap of the values
+        # the tolerance is the rounding error divided by the gap between the values
         assert_allclose(A, B, atol=1e-5 * np.abs(B).max())
     assert model.score(X, Y, sample_weight=times) == pytest.approx(
         twin.score(Xs, Ys), abs=1e-6
@@ -659,7 +659,7 @@ def test_weights_with_precomputed_kernels_of_three_views(criterion, seed):
     twin = model.fit(copies)
     assert_allclose(values, twin.regularized_correlations_, rtol=1e-8)
     for A, B in zip(scores, twin.transform([K[:, index] for K in kernels]), strict=True):
-        # the tolerance is rounding over the gap of the values
+        # the tolerance is the rounding error divided by the gap between the values
         assert_allclose(A, B, atol=1e-6 * np.abs(B).max())
 
 
@@ -722,7 +722,7 @@ def test_few_pairs_are_exact_up_to_three_thousand_samples():
     assert KernelCCA().fit(X[few], Y[few]).solver_ == "exact"
     assert KernelCCA().fit(X, Y).solver_ == "low_rank"
 
-    # only smaller tables are solved by decompositions of the matrices
+    # only smaller tables are solved by matrix decompositions
     assert KernelCCA().fit([X[few], Y[few], Z[few]]).solver_ == "low_rank"
     for settings in (
         {"criterion": "gcca"},
@@ -737,7 +737,7 @@ def test_few_pairs_are_exact_up_to_three_thousand_samples():
 
 @pytest.mark.recovery
 def test_correlations_do_not_jump_at_the_exact_limit():
-    # a low rank contains these signals, so both solvers agree on either side of the limit
+    # a low rank represents these signals, so both solvers agree on either side of the limit
     X, Y, _ = circle(1200, 0)
     exact = KernelCCA().fit(X, Y)
     low = KernelCCA(solver="low_rank").fit(X, Y)

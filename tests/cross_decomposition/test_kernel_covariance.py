@@ -65,7 +65,7 @@ def test_functions_have_unit_norm_and_given_covariance(seed):
 def test_square_is_found(seed):
     X, Y = data(seed, n=300)
     model = OfCovariance(1).fit(X[:150], Y[:150, 0])
-    assert model.score(X[150:], Y[150:, 0]) > 0.5  # for noise the score is 0.0 +- 0.1
+    assert model.score(X[150:], Y[150:, 0]) > 0.5  # for noise, the score is 0.0 +- 0.1
 
 
 @pytest.mark.invariance
@@ -79,7 +79,7 @@ def test_low_rank_removes_a_constant_kernel(seed):
     low = OfCovariance(3, solver="low_rank", **parameters).fit(X, Y)
     assert_allclose(
         low.regularized_correlations_, exact.regularized_correlations_, rtol=1e-5
-    )  # eleven digits of 1e5 remain
+    )  # eleven digits remain of numbers near 1e5
 
 
 @pytest.mark.invariance

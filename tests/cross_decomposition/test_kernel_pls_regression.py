@@ -28,7 +28,8 @@ def test_linear_kernel_is_pls_regression(seed, k, targets):
     Y = Y[:, 0] if targets == 1 else Y
     model = KernelPLSRegression(k, kernel="linear").fit(X, Y)
     linear = PLSRegression(k, scale=False)
-    linear.algorithm = "svd"  # the power method stops 1e-7 away if two directions are close
+    # if two directions are close, the power method stops at a distance of 1e-7
+    linear.algorithm = "svd"
     linear.fit(X, Y)
     new = data(seed + 1)[0]
     assert_allclose(model.predict(new), linear.predict(new), rtol=1e-8, atol=1e-8)
@@ -71,7 +72,7 @@ def test_scores_are_orthogonal_and_reproduced(seed):
     assert np.abs(T.T @ residual).max() < 1e-6
 
 
-# the last components find only rounding errors, and `fit` warns
+# the last components consist of rounding errors, and `fit` warns
 @pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.certificate
 def test_more_components_fit_better_until_all_is_interpolated(seed):
@@ -83,7 +84,7 @@ def test_more_components_fit_better_until_all_is_interpolated(seed):
     assert (np.diff(errors[:-2]) < 0).all()
     assert (
         max(errors[-2:]) < 1e-8 * errors[0]
-    )  # the last components may find only rounding errors
+    )  # the last components may consist of rounding errors
 
 
 @pytest.mark.filterwarnings("ignore:n_components=60")
@@ -109,7 +110,8 @@ def test_low_rank_removes_a_common_shift(seed, kernel):
     exact = KernelPLSRegression(6, solver="exact", **parameters).fit(X + 1e3, y)
     low = KernelPLSRegression(6, solver="low_rank", **parameters).fit(X + 1e3, y)
     assert low.n_components_ == exact.n_components_ == 6
-    assert_allclose(low.predict(X + 1e3), y, atol=1e-4)  # shifted numbers keep ten digits
+    # shifted numbers keep ten correct digits
+    assert_allclose(low.predict(X + 1e3), y, atol=1e-4)
 
 
 @pytest.mark.invariance

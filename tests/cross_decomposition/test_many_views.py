@@ -102,7 +102,7 @@ def test_passes_over_the_views_are_counted(seed):
         model = MultisetCCA(2, criterion="sumcor", max_iter=passes, tol=0)
         with pytest.warns(ConvergenceWarning):
             model.fit(views_of(seed, noise=3.0))
-        assert model.n_iter_ == 2 * passes  # each of two components needs these passes
+        assert model.n_iter_ == 2 * passes  # each of two components needs this many passes
 
 
 @pytest.mark.recovery
@@ -228,7 +228,7 @@ def test_weights_count_copies(criterion, scale, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sparse_views_are_not_filled(criterion, weighted, seed):
     rng = np.random.default_rng(seed)
-    sizes = (20, 150, 8)  # views have fewer or more columns than rows
+    sizes = (20, 150, 8)  # the views have fewer or more columns than rows
     dense = [rng.poisson(0.3, size=(60, p)) * rng.uniform(1, 2, size=p) for p in sizes]
     dense[0][:, 3] = 0.0
     thin = [sparse.csr_array(X) for X in dense]
@@ -236,7 +236,7 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
 
     for scale in (False, True):
         settings = {"criterion": criterion, "alpha": 0.3, "scale": scale}
-        # components of nearly equal values are determined up to a rotation
+        # components whose values are nearly equal are determined only up to a rotation
         full = MultisetCCA(1, **settings).fit(dense, sample_weight=w)
         model = MultisetCCA(1, **settings).fit(thin, sample_weight=w)
         assert_allclose(
@@ -245,7 +245,7 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
         assert_allclose(model.correlations_, full.correlations_, rtol=1e-6)
 
         for A, B in zip(model.transform(thin), full.transform(dense), strict=True):
-            # rounding over the gap rotates the components
+            # rounding errors, divided by the gap, rotate the components
             assert_allclose(A, B, atol=1e-5 * np.abs(B).max())
         mixed = MultisetCCA(1, **settings).fit([dense[0], *thin[1:]], sample_weight=w)
         assert_allclose(
@@ -267,7 +267,7 @@ def test_sparse_columns_of_equal_numbers_and_large_sparse_views():
     RegularizedCCA(1, alpha=0.5).fit(X.tocsr(), Y.tocsr())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 300 * 200_000 * 8 / 4  # a dense view takes 480 MB
+    assert peak < 300 * 200_000 * 8 / 4  # a dense view would take 480 MB
 
 
 @pytest.mark.newest

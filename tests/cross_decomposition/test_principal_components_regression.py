@@ -257,7 +257,7 @@ def test_large_sparse_table_and_too_little_weight():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.n_components_ == 2
-    assert peak < 2000 * 100_000 * 8 / 10  # a dense table takes 1.6 GB
+    assert peak < 2000 * 100_000 * 8 / 10  # a dense table would take 1.6 GB
     with pytest.raises(ValueError, match="at least 2 samples of positive weight"):
         model.fit(X[:5], y[:5], sample_weight=[0, 1, 0, 0, 0])
 
@@ -281,7 +281,7 @@ def test_low_rank_is_the_dual_solution_at_full_rank(seed):
     new = data(seed + 1)[0]
     assert low.solver_ == "low_rank"
     assert_allclose(low.predict(new), dual.predict(new), rtol=1e-6, atol=1e-8)
-    # signs follow the largest dual coefficient, which differs in spans that differ by rounding
+    # signs follow the largest dual coefficient, which depends on rounding errors of the span
     assert_allclose(np.abs(low.transform(new)), np.abs(dual.transform(new)), atol=1e-6)
     ratios = dual.explained_variance_ratio_
     assert_allclose(low.explained_variance_ratio_, ratios, rtol=1e-8)

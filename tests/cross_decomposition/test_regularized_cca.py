@@ -177,7 +177,7 @@ def test_correlations_and_weights_match_their_names(seed, alpha, scale, weighted
         plain = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(Z.T for Z in scores), strict=True)]
         assert_allclose(model.correlations_, plain, rtol=1e-9)
 
-    # weights are orthonormal in the regularised covariance, in the units of X
+    # the weights are orthonormal in the regularised covariance, in the units of X
     C = np.cov(X.T, Y.T, aweights=w, ddof=0)
     units = np.sqrt(np.diag(C)) if scale else np.ones(9)
     for view, W, columns, mean in zip(
@@ -248,7 +248,7 @@ def test_numbers_in_a_table_are_a_second_view():
     X, _ = two_views(0)
     classes = np.arange(80) % 3
     assert RegularizedCCA(1).fit(X, classes.reshape(-1, 1)).n_components_ == 1
-    # the numbers do not repeat
+    # no numbers are repeated
     assert RegularizedCCA(1).fit(X, np.arange(80)).n_components_ == 1
     assert RegularizedCCA(1).fit(X, X[:, 0]).n_components_ == 1
 
@@ -356,7 +356,8 @@ def test_predict_of_sparse_views_of_columns_and_of_a_single_column(seed):
     expected = RegularizedCCA(2, alpha=0.1).fit(X, Y).predict(X)
     tables = sparse.csr_array(X), sparse.csr_array(Y)
     of_sparse = RegularizedCCA(2, alpha=0.1).fit(*tables).predict(tables[0])
-    assert_allclose(of_sparse, expected, atol=1e-6)  # covariances replace singular vectors
+    # the reference uses covariances instead of singular vectors
+    assert_allclose(of_sparse, expected, atol=1e-6)
     both = np.hstack([X, Y])
     side_by_side = RegularizedCCA(2, alpha=0.1, view_slices=[(0, 5), (5, 9)]).fit(both)
     assert_allclose(side_by_side.predict(both), expected)

@@ -50,7 +50,7 @@ def test_two_views_do_not_depend_on_order_and_storage(cls, kernel, solver, seed)
         (np.asfortranarray(X), np.asfortranarray(Y)),
         (X.astype(np.float32), Y.astype(np.float32)),
     ):
-        # results are equal up to the sign, which the largest training score determines
+        # the results are equal up to the sign, which the largest training score determines
         found = scores(A, B)
         signs = np.sign((found * expected).sum(axis=0))
         assert_allclose(signs * found, expected, atol=1e-6 * size)

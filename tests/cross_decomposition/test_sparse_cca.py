@@ -55,7 +55,7 @@ def test_threshold_matches_the_sorted_search(seed, p):
     for c in np.linspace(1, p**0.5, 7):
         g = rng.normal(size=p) * 10.0 ** rng.integers(-20, 20)
         u = best_weights(g[None], np.array([c]))[0]
-        # the tolerance is for a square root near zero
+        # the tolerance allows for a square root near zero
         assert_allclose(u, soft_unit(g, c), atol=1e-9)
         assert np.linalg.norm(u) <= 1 + 1e-14
         assert np.abs(u).sum() <= c * (1 + 1e-14)
@@ -65,7 +65,7 @@ def test_threshold_matches_the_sorted_search(seed, p):
 def test_value_of_the_half_step_matches_cvxpy(seed):
     rng = np.random.default_rng(seed)
     for c in (1.0, 1.7, 3.0, 20**0.5):
-        g = rng.normal(size=20).round(1)  # rounding creates ties
+        g = rng.normal(size=20).round(1)  # rounding leads to ties
         u = best_weights(g[None], np.array([c]))[0]
         # the tolerance is the accuracy of cvxpy's solver
         assert_allclose(u @ g, half_step(g, c), rtol=1e-6)
@@ -96,7 +96,7 @@ def test_no_start_of_the_plain_algorithm_is_better(seed, bound, n):
     values = [sparse_pair(K, c_x, c_y, rng.normal(size=n) @ Y, 200)[2] for _ in range(10)]
     assert model.covariances_[0] >= max(values) - 1e-7
 
-    # the attribute equals the objective at the weights
+    # the attribute equals the objective for these weights
     u, v = (W[:, 0] * s for W, s in zip(model.weights_, model.scales_, strict=True))
     assert_allclose(u @ K @ v, model.covariances_[0], rtol=1e-10)
     assert np.abs(u).sum() <= c_x + 1e-12
@@ -174,7 +174,7 @@ def test_certificate_is_the_gain_of_the_half_steps(seed):
     v = v if u @ dense @ v > 0 else -v
     largest = max(half_step(dense @ v, 2.0), half_step(dense.T @ u, 2.0))
     gains = [1 - u @ dense @ v / half_step(g, 2.0) for g in (dense @ v, dense.T @ u)]
-    # this is the value of cvxpy
+    # this is the value that cvxpy finds
     assert_allclose(stationarity(K, u, v, (2.0, 2.0)), max(gains), rtol=1e-5)
     assert largest > u @ dense @ v
 

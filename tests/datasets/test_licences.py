@@ -8,9 +8,9 @@ import pytest
 import skmoderndata
 
 PACKAGE = Path(skmoderndata.__file__).parent
-# Files that the project wrote itself fall under its own licence.
+# Files that the project itself wrote have its licence.
 OURS = {"_guide/choose.toml", "py.typed"}
-# Number of lines at the top of a file where a licence is looked for
+# Number of lines at the top of a file that are searched for a licence
 N_LINES = 5
 
 

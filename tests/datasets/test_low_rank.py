@@ -85,7 +85,7 @@ def test_video_parts(seed):
     assert sigma[1] > 1e-3 * sigma[0]
     assert sigma[2] < 1e-12 * sigma[0]
     assert (video.background > 0).all()
-    # grey values are 0.25 to 0.75 in mean light
+    # grey values lie between 0.25 and 0.75 in mean light
     still = make_video(n_objects=0, illumination=0.0, random_state=seed)
     assert_allclose([still.data.min(), still.data.max()], [0.25, 0.75], rtol=0, atol=1e-12)
     assert_array_equal(still.data, np.broadcast_to(still.data[0], still.data.shape))
@@ -98,8 +98,8 @@ def test_light_changes_slowly_by_the_requested_amount():
         for k in range(100)
     ]
     still = [make_video(1, n_objects=0, illumination=0.0, random_state=k) for k in range(100)]
-    # expect 1 + 0.1 * N(0, 1) plus a little of the second image; a film has about five independent
-    # values
+    # expect 1 + 0.1 * N(0, 1) plus a small part of the second image; a film has about five
+    # independent values
     relative = np.array(bright) / np.array([film.data.mean() for film in still])[:, None]
     assert relative.std() == pytest.approx(0.1, rel=0.2)
     assert np.abs(np.diff(relative)).max() < 0.03
@@ -118,15 +118,15 @@ def test_objects_cross_the_image_at_the_requested_speed(seed):
     assert 0.6 * 0.5 - 0.05 <= pace <= 1.4 * 0.5 + 0.05  # centres are accurate to half a pixel
     assert len(set(np.sign(steps[steps != 0]))) == 1
     assert columns.any(axis=0).all()
-    # no pixel is covered for a long time
+    # for a long time, no pixel is covered
     assert video.mask.mean(axis=0).max() < 0.25
 
 
 @pytest.mark.recovery
 def test_contrast_and_noise_of_the_video(seed):
     video = make_video(n_objects=1, contrast=0.8, illumination=0.0, random_state=seed)
-    # compare the brightness of the object with the mean of its lane; single pixels vary by at most
-    # 0.5
+    # compare the brightness of the object with the mean of its lane; single pixels differ from it
+    # by at most 0.5
     assert 0.3 <= np.abs(video.foreground[video.mask]).min()
     assert len(np.unique(video.data[video.mask])) == 1
     noisy = make_video(n_objects=1, noise=0.1, random_state=seed).data

@@ -21,7 +21,8 @@ def test_object_is_at_the_true_position(seed):
         ]
     )
     inside = np.all((film.position > 8) & (film.position < np.array(shape) - 9), axis=1)
-    offset = (mass - film.position)[inside]  # the pattern may be off centre, but it is rigid
+    # the pattern may be off centre, but its shape does not change
+    offset = (mass - film.position)[inside]
     assert inside.sum() > 100
     assert_allclose(offset, np.broadcast_to(offset.mean(axis=0), offset.shape), atol=0.05)
 

@@ -38,7 +38,7 @@ def test_sources_are_independent_and_ordered_by_slowness(seed):
     assert np.abs(sources).max() <= 1
     slowness = (np.diff(sources, axis=0) ** 2).mean(axis=0) / sources.var(axis=0)
     assert_allclose(np.sqrt(slowness[1] / slowness[0]), 2.5, rtol=0.25)
-    # the sources have about 110 independent stretches
+    # each source has about 110 independent stretches
     assert abs(np.corrcoef(sources.T)[0, 1]) < 0.25
     # the mixture loses no information: angle and radius determine the sources
     angle = 1.5 * np.pi * sources[:, 0]

@@ -21,7 +21,7 @@ def test_peptides():
     lengths = [len(x) for x in data.data]
     assert (min(lengths), max(lengths)) == (8, 56)
     assert list(data.target_names) == ["transmembrane", "antimicrobial"]
-    # transmembrane regions are hydrophobic, and antimicrobial peptides are charged
+    # transmembrane regions are hydrophobic, antimicrobial peptides are charged
     charged = np.array([sum(c in "KR" for c in x) / len(x) for x in data.data])
     assert charged[data.target == 1].mean() > 2 * charged[data.target == 0].mean()
 

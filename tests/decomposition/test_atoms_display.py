@@ -56,7 +56,7 @@ def test_signals_are_stacked_with_largest_magnitude_one():
 
 @pytest.mark.recovery
 def test_features_of_a_table_are_the_largest_of_each_atom():
-    # each of four atoms has five words of its own, and a trace of the other words
+    # each of four atoms has five words of its own, and small entries for the other words
     atoms = np.full((4, 100), 0.01)
     homes = np.random.default_rng(0).permutation(100)[:20].reshape(4, 5)
     for j, home in enumerate(homes):
@@ -104,7 +104,7 @@ def test_an_atom_of_zeros_and_a_single_one():
     display = AtomsDisplay(
         atoms=np.full((1, 4), -1e-17) + np.eye(4)[:1], image_shape=(2, 2)
     ).plot()
-    # entries that are negative only by rounding have no colour
+    # entries that are negative only because of rounding are drawn without colour
     assert display.image_.get_clim() == (0, 1)
     display = AtomsDisplay(atoms=np.zeros((1, 4)), image_shape=(2, 2)).plot()
     assert_array_equal(display.image_.get_array()[1:3, 1:3], np.zeros((2, 2)))

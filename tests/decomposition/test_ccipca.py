@@ -114,7 +114,7 @@ def test_all_components_refined_match_pca(seed):
 def test_fit_reaches_the_subspace_of_pca(seed):
     X = correlated(seed, n=500)
     exact = PCA(2).fit(X)
-    # the subspace has converged to tol = 3e-3 per pass; allow five times this distance
+    # the subspace has converged up to tol = 3e-3 per pass; allow five times this distance
     model = CCIPCA(2, random_state=0).fit(X)
     assert largest_sine(model.components_, exact.components_) < 0.015
     ratio = exact.explained_variance_ratio_.sum()
@@ -184,7 +184,7 @@ def test_stream_finds_planted_directions(seed):
     scales = np.array([8.0, 5.0, 3.0])
     X = rng.normal(size=(n, 3)) * scales @ planted + rng.normal(size=(n, p))
     model = CCIPCA(3).partial_fit(X)
-    # in theory, the sine for PCA is about sqrt(p / n) / 3 = 0.05 for the weakest direction
+    # in theory, the sine for PCA is about sqrt(p / n) / 3 = 0.05 in the weakest direction
     assert largest_sine(model.components_, planted) < 0.12
     # amnesic weights use about 5 / 9 of the rows, so the standard error is 3 %
     assert_allclose(model.explained_variance_, scales**2 + 1, rtol=0.15)
@@ -274,7 +274,7 @@ def test_shift_of_the_data(seed):
     X = correlated(seed)
     plain = CCIPCA(3).partial_fit(X)
     moved = CCIPCA(3).partial_fit(X + 1000)
-    # rounding of X + 1000 is 1e-13, relative to the smallest variance
+    # the rounding error of X + 1000 is 1e-13, relative to the smallest variance
     assert_allclose(moved.transform(X + 1000), plain.transform(X), atol=1e-7)
 
 
@@ -387,7 +387,8 @@ def test_extreme_scales(seed, scale):
     for fit in ("fit", "partial_fit"):
         model = getattr(CCIPCA(2, random_state=0), fit)(X * scale)
         plain = getattr(CCIPCA(2, random_state=0), fit)(X)
-        # scaling by a power of ten rounds each entry, and the stopping pass may amplify this
+        # scaling by a power of ten rounds each entry, and the number of passes may change as a
+        # result
         assert_allclose(model.components_, plain.components_, atol=1e-6)
         assert_allclose(model.explained_variance_ratio_, plain.explained_variance_ratio_)
         assert_allclose(model.score(X * scale), plain.score(X), rtol=1e-6)
@@ -404,7 +405,7 @@ def test_float32(seed):
         assert model.components_.dtype == model.mean_.dtype == np.float32
         assert model.transform(X).dtype == np.float32
         assert model.inverse_transform(model.transform(X)).dtype == np.float32
-        # the state is in float64 for both
+        # for both, the state is in float64
         assert_allclose(model.explained_variance_, exact.explained_variance_, rtol=1e-12)
         assert_allclose(model.transform(X), exact.transform(X), atol=1e-5)
 

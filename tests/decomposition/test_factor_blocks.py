@@ -191,7 +191,7 @@ def test_lost_components_are_revived_in_blocks_too():
 
 @pytest.mark.invariance
 def test_codes_of_given_sparseness():
-    # a row has several stationary codes, between which rounding may decide
+    # a row may have several stationary codes, among which rounding decides
     settings = {"penalty": "hoyer", "sparseness_codes": 0.3, "codes_axis": "sample"}
     X = table()
     here = SparseNMF(K, init=START, **settings).fit(X)
@@ -204,7 +204,7 @@ def test_single_precision_is_preserved():
     lazy = fresh("plain").fit(in_dask(X, (100, 140)))
     here = fresh("plain").fit(X)
     assert lazy.components_.dtype == np.float32
-    # products have 24 bits, so passes stop at different points within `tol`
+    # products have 24 bits, so the passes stop at different points within `tol`
     assert_allclose(lazy.objective_, here.objective_, rtol=1e-3)
     double = fresh("plain").fit(X.astype(float))
     assert_allclose(lazy.objective_, double.objective_, rtol=1e-3)
@@ -280,7 +280,7 @@ def test_error_names_bad_row(kind, as_sparse):
     if as_sparse:
         rows = rows.map_blocks(sparse.csr_array)
     elif kind == "NaN":
-        return  # an entry is missing
+        return  # one entry is missing
     with pytest.raises(ValueError, match=message):
         fresh("l1").fit(rows)
 

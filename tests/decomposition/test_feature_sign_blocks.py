@@ -53,7 +53,7 @@ def model(**parameters):
 def assert_same_model(one, other, rtol=1e-10):
     assert one.n_iter_ == other.n_iter_
     assert_allclose(one.objective_, other.objective_, rtol=rtol)
-    # each update of the atoms ends within 1e-10 of its optimum; rounding may add a step
+    # each update of the atoms ends within 1e-10 of its optimum; rounding may cause one more step
     assert_allclose(one.objective_history_, other.objective_history_, rtol=10 * rtol)
     assert_allclose(one.components_, other.components_, rtol=0, atol=1e-7)
     assert_array_equal(one.n_replaced_, other.n_replaced_)
@@ -201,7 +201,7 @@ def test_error_names_bad_row(value, as_sparse):
     if as_sparse:
         rows = rows.map_blocks(sparse.csr_array)
     elif np.isnan(value):
-        return  # an entry is missing
+        return  # one entry is missing
     with pytest.raises(ValueError, match="infinity in row 90"):
         model().fit(rows)
 

@@ -123,7 +123,7 @@ def test_weak_and_strong_duality(seed):
         )
         assert best <= primal_value(S, T, D) + 1e-9 * size
     assert 0 <= update.gap <= 1e-9 * size
-    # by complementary slackness, an atom inside the ball has no multiplier
+    # by complementary slackness, the multiplier of an atom inside the ball is zero
     slack = 1 - np.linalg.norm(update.atoms, axis=1)
     assert (update.multipliers * slack <= 1e-6 * np.diag(S).max()).all()
 
@@ -131,7 +131,7 @@ def test_weak_and_strong_duality(seed):
 @pytest.mark.certificate
 def test_singular_statistics_have_an_optimum(seed):
     X, A, *_ = statistics(seed)
-    A[:, 1] = 2 * A[:, 0]  # signals use two atoms only together
+    A[:, 1] = 2 * A[:, 0]  # the signals use these two atoms only together
     A = A[:5]  # there are fewer signals than atoms
     S = A.T @ A
     T = A.T @ X[:5]
@@ -147,7 +147,7 @@ def test_singular_statistics_have_an_optimum(seed):
 
 @pytest.mark.certificate
 def test_rounding_does_not_stall_newton_steps():
-    # the dual gains less than its last digit, while the gap exceeds this small tolerance
+    # the dual gains less than its last digit although the gap exceeds this small tolerance
     for draw in range(3):
         X, _, A = planted(draw, 1500, 16, 40, density=0.1, noise=0.1)
         S = A.T @ A
@@ -159,7 +159,7 @@ def test_rounding_does_not_stall_newton_steps():
             start = best + distance * rng.normal(size=T.shape)
             start /= np.linalg.norm(start, axis=1, keepdims=True)
             update = update_atoms(S, T, start, size=1e-6 * size)
-            assert update.n_iter <= 16  # steps that stall run to the limit of 100
+            assert update.n_iter <= 16  # if steps stall, they continue up to the limit of 100
 
 
 @pytest.mark.oracle
@@ -366,7 +366,7 @@ def test_coders_threads_scale_and_dtype_agree(seed):
     ):
         assert_allclose(
             other.components_, model.components_, atol=1e-4
-        )  # codes have gaps of 1e-6
+        )  # the codes have gaps of 1e-6
 
     threads = FeatureSignDictionaryLearning(**given, n_jobs=2).fit(X)
     assert_array_equal(threads.components_, model.components_)
@@ -404,11 +404,11 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     given |= {"n_components": 14, "positive_dict": positive, "positive_code": positive}
 
     dense = FeatureSignDictionaryLearning(**given).fit(X)
-    # only a few rows are made dense at a time
+    # only a few rows at a time are made dense
     S = sparse.csr_array(X)
     with sklearn.config_context(working_memory=0.05):
         few = FeatureSignDictionaryLearning(**given).fit(S)
-        # codes have gaps of 1e-6
+        # the codes have gaps of 1e-6
         assert_allclose(few.transform(S), dense.transform(X), atol=1e-5)
     assert_allclose(few.components_, dense.components_, atol=1e-5)
     assert_allclose(few.objective_history_, dense.objective_history_, rtol=1e-9)
@@ -443,7 +443,8 @@ def test_scale_of_values(seed):
     X, _, _ = planted(seed, 60)
     given = {"n_components": 5, "max_iter": 3, "tol": 0, "random_state": seed}
     model = FeatureSignDictionaryLearning(**given, alpha=0.2).fit(X)
-    for scale in (2.0**-290, 2.0**290):  # these scales are close to the limits of validation
+    # these scales are close to the limits of input validation
+    for scale in (2.0**-290, 2.0**290):
         scaled = FeatureSignDictionaryLearning(**given, alpha=0.2 * scale).fit(scale * X)
         assert_allclose(scaled.components_, model.components_, atol=1e-6)
         assert_allclose(scaled.transform(scale * X), scale * model.transform(X), rtol=1e-5)
@@ -481,7 +482,8 @@ def test_edge_cases(seed):
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
     assert (zeros.transform(np.zeros((5, 4))) == 0).all()
     assert zeros.score(np.zeros((5, 4))) == 0
-    # a penalty above every signal gives zero codes, a score of zero, and ends at once
+    # if the penalty exceeds every signal, the codes and the score are zero, and the fit ends at
+    # once
     none = FeatureSignDictionaryLearning(3, alpha=100.0, random_state=seed).fit(X)
     assert (none.transform(X) == 0).all()
     assert_allclose(none.score(X), -1)
@@ -616,7 +618,7 @@ def test_first_batch_without_rows_of_weight_zero(seed):
     model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
     expected = model.partial_fit(X[75:]).components_
     model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
-    # sums of 150 and of 75 rows are rounded differently
+    # sums over 150 and over 75 rows are rounded differently
     assert_allclose(model.partial_fit(X, sample_weight=w).components_, expected, atol=1e-9)
 
 

@@ -65,7 +65,7 @@ def test_network_of_whole_arrays(seed, sharing):
     )
     Y, delta = oracle.train_and_apply(X.reshape(-1, 4, 5, 2), ids, full)
     reference = Y.reshape(len(X), -1)
-    # with two eigenproblems in sequence, rounding errors grow if eigenvalues are close
+    # two eigenproblems are solved in sequence, so rounding errors grow if eigenvalues are close
     assert_allclose(est.delta_values_, delta[0], rtol=1e-6)
     assert_allclose(up_to_sign(est.transform(X), reference), reference, rtol=1e-5, atol=1e-5)
 
@@ -225,7 +225,7 @@ def test_noise_enters_as_theory_says(seed):
     make = HierarchicalSlowFeatureAnalysis(5, degree=1, clip=None, random_state=seed)
     clean = clone(make).fit(X, sequence_ids=ids).delta_values_
     noisy = clone(make).set_params(noise_std=0.5).fit(X, sequence_ids=ids).delta_values_
-    # with 4000 rows, the sample moments of the noise are off by a few per cent
+    # with 4000 rows, the sample moments of the noise have errors of a few per cent
     assert_allclose(noisy, (clean + 2 * 0.25) / (1 + 0.25), rtol=0.1)
 
 

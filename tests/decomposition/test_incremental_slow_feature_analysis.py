@@ -127,8 +127,8 @@ def test_signal_of_wiskott_and_sejnowski_from_fit(seed):
     X, slow = make_slow_signal(500)
     model = ISFA(1, degree=2, random_state=seed).fit(X)
     assert correlation(model.transform(X)[:, 0], slow) > 0.9999
-    # the batch value is (2 pi / 500)^2; the feature contains a little of the next ones, which are
-    # 100 times faster
+    # the value in a batch is (2 pi / 500)^2; the feature contains small parts of the next
+    # features, which are 100 times faster
     assert_allclose(model.delta_values_, (2 * np.pi / 500) ** 2, rtol=0.1)
 
 
@@ -158,7 +158,7 @@ def test_whitening_of_very_different_variances(seed):
     rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
     X = S * np.logspace(0, -4.7, 6) @ rotation
     Z = ISFA(6, random_state=seed).fit(X).transform(X)
-    # a single whitening reaches only 1e-9
+    # with a single whitening, the error is 1e-9
     assert_allclose(Z.T @ Z / len(Z), np.eye(6), atol=2e-11)
 
 
@@ -174,7 +174,7 @@ def test_residuals_match_the_eigenproblem(seed):
     residual = A @ B.T - C @ B.T * model.delta_values_
     lengths = np.sqrt((residual * np.linalg.solve(C, residual)).sum(axis=0))
     gamma = np.linalg.eigvals(np.linalg.solve(C, A)).real.max()
-    # the estimate of gamma is a running mean
+    # gamma is estimated by a running mean
     assert_allclose(model.eigen_residuals_, lengths / gamma, rtol=0.1, atol=1e-9)
     assert lengths.max() < 0.05 * gamma
     assert model.subspace_change_ <= model.tol
@@ -264,7 +264,7 @@ def test_names_of_the_sequences_and_their_gaps(seed):
     one = ISFA(2, random_state=seed).fit(X, sequence_ids=ids)
     two = ISFA(2, random_state=seed).fit(X, sequence_ids=np.array(["x", "y", "x"])[ids])
     assert_array_equal(one.components_, two.components_)
-    # steps between two sequences do not count, so a jump changes only the whitening
+    # steps between two sequences are not counted, so a jump changes only the whitening
     streams = [ISFA(1, random_state=0) for _ in range(2)]
     streams[0].partial_fit(X[:200]).partial_fit(X[200:400], new_sequence=True)
     streams[1].partial_fit(X[:400], sequence_ids=ids[:400])
@@ -319,7 +319,7 @@ def test_columns_that_depend_on_each_other(seed):
     assert_array_equal(model.delta_values_[3:], np.inf)
     assert_array_equal(model.transform(wide)[:, 3:], 0)
     assert_allclose(model.score(wide), -batch.delta_values_.mean(), rtol=1e-6)
-    # the state stays finite when zero features become non-zero later
+    # the state remains finite if zero features become non-zero later
     assert np.isfinite(model.partial_fit(wide).transform(wide)).all()
     stream = ISFA(5, random_state=seed).partial_fit(wide)
     assert np.isfinite(stream.transform(wide)).all()
@@ -388,7 +388,7 @@ def test_extreme_scales(scale, fit):
     X, _ = sources(0, n=300)
     model = getattr(ISFA(2, random_state=0), fit)(X * scale)
     plain = getattr(ISFA(2, random_state=0), fit)(X)
-    # the passes magnify the rounding of the scaled entries
+    # the passes amplify the rounding errors of the scaled entries
     assert_allclose(model.transform(X * scale), plain.transform(X), atol=1e-6)
     with pytest.raises(ValueError, match="Rescale X"):
         ISFA(2, degree=2).fit(X * scale)

@@ -191,7 +191,7 @@ def test_weights_and_scale(seed, solver):
     given = KernelPCAOutlierDetector(3, kernel="precomputed", solver=solver).fit(
         1e5 * K, sample_weight=w
     )
-    # values are of order 1e5
+    # the values are of order 1e5
     assert_allclose(given.decision_function(1e5 * K), 1e5 * weighted, atol=1e-4)
 
 
@@ -264,9 +264,9 @@ def test_ball_and_slab_exclude_samples_beside_and_beyond(seed, solver):
     assert_array_equal(slab.predict([plate[0] / 2, beside, beyond]), [1, -1, 1])
     assert_array_equal(both.predict([plate[0] / 2, beside, beyond]), [1, -1, -1])
 
-    # the rate applies to the combination, not to each detector
+    # the rate refers to the combination, not to each detector
     rate = (both.predict(plate[500:]) < 0).mean()
-    assert abs(rate - 0.1) < 0.05  # allow three standard errors of 500 and 500 rows
+    assert abs(rate - 0.1) < 0.05  # allow three standard errors for 500 and 500 rows
 
 
 @pytest.mark.oracle

@@ -143,7 +143,7 @@ def test_recovery_experiment_of_the_original_paper(seed):
         X, D, _ = planted(100 * seed + trial, snr=20)
         model = KSVD(50, n_nonzero_coefs=3, max_iter=80, random_state=trial).fit(X)
         found.append(recovered(D, model.components_))
-    assert np.mean(found) >= 0.97  # without splitting atoms, the fraction is about 0.95
+    assert np.mean(found) >= 0.97  # if atoms are not split, the fraction is about 0.95
 
 
 @pytest.mark.oracle
@@ -160,7 +160,8 @@ def test_two_lines_are_the_best_of_all_pairs(seed):
     angles = np.linspace(0, np.pi, 180, endpoint=False)
     near = (E @ plane.T @ np.array([np.cos(angles), np.sin(angles)])) ** 2
     best = max(np.maximum(near[:, [i]], near).sum(axis=0).max() for i in range(180))
-    assert gain >= best - np.linalg.norm(E, 2) ** 2 - 1e-9  # no pair on the grid is better
+    # no other pair on the grid is better
+    assert gain >= best - np.linalg.norm(E, 2) ** 2 - 1e-9
     cosines = np.abs(lines @ directions.T)
     assert min(cosines.max(axis=0)) > 0.99
 
@@ -238,7 +239,7 @@ def test_ridges_match_plain_sums(seed):
     squares = (known * (dense @ D) ** 2).sum(axis=0) / known.sum(axis=0)
     assert_allclose(ridges.hidden, noise / (squares + noise), rtol=1e-12)
 
-    # without gaps, the sums need no approximation for each signal
+    # without gaps, the sums do not need the approximation of each signal
     complete = ridges_from(None, D, A, 7.0)
     same = ridges_from(np.ones_like(known), D, A, 7.0)
     assert_allclose(complete.hidden, same.hidden, rtol=1e-10)
@@ -330,7 +331,7 @@ def test_streams_replace_duplicate_and_unused_atoms(positive, seed):
     lines = rng.uniform(0.5, 1, size=(400, 1)) * D[rng.integers(12, size=400)]
     lines += 0.01 * rng.normal(size=lines.shape)
     start = D.copy()
-    start[1] = start[0] + 1e-3 * start[2]  # no atom is left for the signals of the second
+    start[1] = start[0] + 1e-3 * start[2]  # no atom remains for the signals of the second one
     given = {"positive": positive, "random_state": seed}
     model = KSVD(12, n_nonzero_coefs=1, **given).fit(lines)
     untouched = KSVD(12, n_nonzero_coefs=1, replace_until=0, **given).fit(lines)
@@ -385,7 +386,8 @@ def test_statistics_of_a_stream_belong_to_its_atoms(seed):
     grown = KSVD(**given).partial_fit(X[:100] * 2.0**-80)
     for first in range(100, 600, 100):
         part = X[first : first + 100]
-        grown.partial_fit(part * 2.0**80)  # the first batch is negligible in comparison
+        # the first batch is negligible compared with later ones
+        grown.partial_fit(part * 2.0**80)
         small.partial_fit(part)
     assert np.isfinite(grown.components_).all()
     assert_allclose(np.linalg.norm(grown.components_, axis=1), 1)
@@ -418,7 +420,7 @@ def test_threads_scale_and_dtype(seed):
     assert single.components_.dtype == np.float32
     assert_allclose(
         single.objective_history_, model.objective_history_, rtol=0.02
-    )  # choices near a tie differ
+    )  # choices that are nearly tied may differ
     peaks = np.abs(model.components_).argmax(axis=1)
     assert (model.components_[np.arange(30), peaks] > 0).all()
 
@@ -511,7 +513,7 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
     X, D, codes = coded(seed, positive=positive)
     if constant:
         D[0] = 12**-0.5
-        if not positive:  # initial atoms satisfy the constraints
+        if not positive:  # the initial atoms satisfy the constraints
             D[1:] -= D[1:].mean(axis=1, keepdims=True)
             D /= np.linalg.norm(D, axis=1, keepdims=True)
 
@@ -593,7 +595,7 @@ def test_the_constant_atom_stays_and_the_others_have_no_mean(update, hidden, see
     assert_array_equal(model.components_[0], np.full(16, 0.25))
     assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-12)
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
-    # filled entries of "mod" and rounding of masked codes allow only small increases
+    # filling entries ("mod") and rounding masked codes allow only small increases of the error
     assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
     replacing = KSVD(24, n_nonzero_coefs=4, update=update, dc_atom=True, random_state=seed)
     passes = replacing.fit(data).objective_history_
@@ -754,7 +756,7 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
     atoms = model.components_.astype(float)
     double = SparseCoder(atoms, transform_algorithm="omp", transform_n_nonzero_coefs=3)
     reached = np.linalg.norm(X - double.fit(X).transform(X.astype(float)) @ atoms, axis=1)
-    # no bound is promised below twice the margin for rounding, which is 2^-20 of the norm of a
+    # the bound need not hold below twice the margin for rounding, which is 2^-20 of the norm of a
     # signal
     promised = reached > 2.0**-19 * np.linalg.norm(X, axis=1)
     assert promised.sum() >= 40
@@ -767,7 +769,7 @@ def test_rounded_codes_keep_a_bound_that_is_just_met(seed):
 @pytest.mark.edge
 def test_start_skips_duplicate_signals(seed):
     rng = np.random.default_rng(seed)
-    X = np.ones((400, 5))  # the first signals contain few directions
+    X = np.ones((400, 5))  # the first signals span only a few directions
     X[rng.choice(400, 6, replace=False)] = rng.normal(size=(6, 5))
     X[rng.choice(400, 50, replace=False)] *= -3
     X[rng.choice(400, 50, replace=False)] = 0

@@ -146,7 +146,7 @@ def test_stream_finds_planted_hyperplanes(seed):
     model = MCA(2, learning_rate_hold=2000, random_state=seed).partial_fit(X)
     # at the last rate, 0.016, the noise of the rule is of order sqrt(0.016 p) * 0.05
     assert largest_sine(model.components_, planted) < 0.05
-    # the values are running means of squares over about 5000 effective rows
+    # the values are running means of squares, over about 5000 effective rows
     assert_allclose(model.eigenvalues_, 0.05**2, rtol=0.5)
 
 

@@ -68,7 +68,7 @@ def test_missing_counts_reach_the_optimum_of_imputed_ones(seed):
     for _ in range(1500):
         C, U = oracle.step_with_gaps(gaps, C, U)
     value = oracle.weighted_log_likelihood(filled, C, U, seen)
-    # plain steps have reached this value by then
+    # by this time, plain steps have reached this value
     assert_allclose(ours.log_likelihood, value, rtol=1e-6)
     again = oracle.weighted_log_likelihood(filled, ours.mixtures, ours.topics.T, seen)
     assert_allclose(ours.log_likelihood, again, rtol=1e-10)
@@ -98,11 +98,11 @@ def test_equal_weights_and_weights_of_documents(seed):
     settings = {"random_state": seed, "tol": 1e-10, "max_iter": 5000}
     plain = ProbabilisticLSA(3, **settings).fit(X)
     equal = ProbabilisticLSA(3, **settings).fit(X, entry_weight=np.full(X.shape, 2.5))
-    # the steps differ
+    # the two algorithms take different steps
     assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)
     assert_allclose(equal.score(X, entry_weight=np.ones(X.shape)), equal.score(X), rtol=1e-12)
 
-    # a document of weight 2 is two documents
+    # a document of weight 2 is equivalent to two documents
     weights = with_weights(X, seed)
     counts = np.random.default_rng(seed).integers(1, 3, size=len(X))
     weighted = ProbabilisticLSA(3, **settings).fit(X, None, counts, entry_weight=weights)
@@ -131,7 +131,7 @@ def test_weighted_objective_never_falls_and_the_gap_bounds_it(smoothing, seed):
     assert (np.diff(history) >= -1e-12 * np.abs(history[0])).all()
     assert_allclose(models[-1].components_.sum(axis=1), 1, rtol=1e-12)
     if smoothing == 0:
-        # the values are equal up to the mixtures, which are solved once more
+        # the values differ only by the mixtures, which are computed once more
         value = models[-1].log_likelihood_
         assert_allclose(history[-1], value, rtol=1e-4)
         gaps = [model.log_likelihood_gap_ for model in models]
@@ -333,7 +333,7 @@ def test_tempering_leaves_a_count_of_each_word_and_document(seed):
         first = hidden.indptr[:-1][np.diff(hidden.indptr) > 0]
         lowest = counts.indices[counts.indptr[:-1][np.diff(hidden.indptr) > 0]]
         firsts += np.count_nonzero(hidden.indices[first] == lowest)
-    assert firsts > 0  # the word of lowest number is not always kept
+    assert firsts > 0  # the word with the lowest number is not always kept
     model = ProbabilisticLSA(
         3, tempering=True, validation_fraction=0.5, random_state=seed
     ).fit(X)
@@ -382,7 +382,7 @@ def test_tempering_guards_against_too_many_topics(seed):
 @pytest.mark.paper
 def test_words_with_two_meanings():
     """Hofmann 2001, section 4.1: a word with two meanings is in both topics."""
-    # some words concern planes, others rivers, and "bank" both
+    # some words refer to planes, others to rivers, and "bank" refers to both
     river = [5, 4, 0, 0, 3]
     money = [0, 0, 6, 3, 3]
     X = np.array([river, money] * 10)

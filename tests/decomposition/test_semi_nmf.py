@@ -42,7 +42,7 @@ def test_factors_with_weights_of_entries_match_scaled_rows(seed):
     expected = [nnls((H * r).T, x * r)[0] for x, r in zip(X, root, strict=True)]
     assert_allclose(codes, expected, atol=1e-9)
 
-    # compute the components by least squares for each column; they agree up to the tolerance of
+    # compute the components by least squares for each column; both agree up to the tolerance of
     # the passes
     best = [
         np.linalg.lstsq(codes * r[:, None], x * r, rcond=None)[0]
@@ -275,7 +275,7 @@ def test_partial_fit_of_single_precision(size, seed):
     assert_allclose(model.objective_ / size**2, whole.objective_, rtol=1e-2)
     before = model.fit(scaled[:60]).kkt_residual_
     assert model.partial_fit(scaled[60:]).kkt_residual_ != before
-    assert model.kkt_residual_ < 1e-6  # the components solve their problem
+    assert model.kkt_residual_ < 1e-6  # the components solve their subproblem
 
 
 @pytest.mark.edge
@@ -304,7 +304,7 @@ def test_objective_of_exact_factors_has_no_rounding_noise(dtype, seed):
     history = model.objective_history_
     assert history.min() >= 0
     assert (np.diff(history) <= 0).all()
-    # single-precision products cancel down to a fraction of 3e-4
+    # in single precision, cancellation leaves errors of 3e-4
     rtol = 1e-6 if dtype == np.float64 else 1e-3
     error = model.reconstruction_err_**2 / 2
     assert_allclose(model.objective_, error, rtol=rtol, atol=1e-24 * (X * X).sum())
@@ -364,7 +364,7 @@ def test_few_observed_entries_do_not_give_huge_factors(seed):
     H = model.components_
     assert np.sqrt(np.mean((W @ H - F)[~observed] ** 2)) < F.std()
 
-    # the objective that it reports has a ridge, and the result is stationary for it
+    # the reported objective includes a ridge, and the result is stationary for it
     residual = np.where(observed, W @ H - X, 0.0)
     ridge = model.ridge_
     gradient = W.T @ residual + ridge * H

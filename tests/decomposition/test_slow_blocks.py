@@ -188,7 +188,7 @@ def test_times_must_increase_across_blocks_too(wrong):
     times[wrong] = times[wrong - 1]
     with pytest.raises(ValueError, match="times must be finite and increase"):
         SlowFeatureAnalysis().fit(in_dask(X, (150, 250)), times=times)
-    ids = np.repeat([0, 1], [wrong, 400 - wrong])  # a new sequence begins there
+    ids = np.repeat([0, 1], [wrong, 400 - wrong])  # a new sequence begins at this row
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SlowFeatureAnalysis().fit(in_dask(X, (150, 250)), times=times, sequence_ids=ids)
@@ -198,7 +198,7 @@ def test_times_must_increase_across_blocks_too(wrong):
 def test_polynomials_in_blocks_do_not_depend_on_the_origin():
     X, _ = make_slow_signal(600)
     X += 1e5
-    X[:30] = -999999.0  # the mask leaves out these rows
+    X[:30] = -999999.0  # the mask excludes these rows
     mask = np.arange(600) >= 30
     here = SlowFeatureAnalysis(degree=2).fit(X, sample_mask=mask)
     for sample_mask in (mask, da.from_array(mask, chunks=100)):

@@ -147,7 +147,7 @@ def test_matches_the_route_by_singular_values(seed, degree):
     Y, delta = slow_outputs(X, degree=degree, ids=ids)
     model = SlowFeatureAnalysis(degree=degree).fit(X, sequence_ids=ids)
     assert_allclose(model.delta_values_, delta, rtol=1e-7)
-    # vectors rotate if values are nearly equal
+    # the vectors rotate if their values are nearly equal
     assert_same_outputs(model.transform(X), Y, atol=1e-5)
 
 
@@ -198,7 +198,7 @@ def test_lag_gives_the_time_lagged_independent_components(seed):
     mixing = np.random.default_rng(seed).normal(size=(3, 3))
     model = SlowFeatureAnalysis(lag=100).fit(sources @ mixing)
     expected = 2 * (1 - np.cos(100 * np.array([3, 7, 19]) * 2 * np.pi / 4000))
-    # 100 of 4000 steps are missing, those across the end of the period
+    # 100 of 4000 steps are missing: the steps across the end of the period
     assert_allclose(model.delta_values_, expected, rtol=0.05)
 
 
@@ -218,7 +218,7 @@ def test_classic_example(solver):
     assert_allclose(model.delta_values_[0], (2 * np.pi / 5000) ** 2, rtol=1e-3)
     assert_allclose(model.eta_values_[0], 1, rtol=1e-3)
     form = model.quadratic_form(0)
-    # the function found is sqrt(2) (x1 - x2^2)
+    # the function that is found is sqrt(2) (x1 - x2^2)
     assert_allclose(form.f * np.sign(form.f[0]), [np.sqrt(2), 0], atol=1e-3)
     assert_allclose(form.H * np.sign(form.f[0]), [[0, 0], [0, -2 * np.sqrt(2)]], atol=1e-3)
 
@@ -241,7 +241,7 @@ def test_mixed_cosines_are_ordered_by_frequency(seed):
     rng = np.random.default_rng(seed)
     n = 2000
     frequencies = np.array([2, 5, 9, 14, 30])
-    # cosines that fit the interval are exactly uncorrelated, and so are their steps
+    # cosines that fit the interval are exactly uncorrelated, as are their steps
     t = np.arange(n) + 0.5
     sources = np.sqrt(2) * np.cos(np.pi * np.outer(t, frequencies) / n)
     model = SlowFeatureAnalysis()
@@ -265,7 +265,7 @@ def test_white_noise_has_delta_two(seed):
 def test_linear_source_separation(seed):
     X, sources = make_mixed_sources(20_000, n_sources=3, mixing="linear", random_state=seed)
     Y = SlowFeatureAnalysis().fit_transform(X)
-    for j in range(3):  # chance correlation of the slow sources limits the accuracy
+    for j in range(3):  # chance correlations of the slow sources limit the accuracy
         assert correlation(Y[:, j], sources[:, j]) > 0.95
 
 
