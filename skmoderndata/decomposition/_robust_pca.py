@@ -51,7 +51,7 @@ from skmoderndata.decomposition._robust_rows_base import RowsInBlocks, RowsInMem
 # Largest residual of new exact rows, relative to the root mean square of a row.
 EXACT_RESIDUAL = 1e-5
 OF_VERDICT = ("outlying_rows_", "leverage_", "row_distances_", "_n_cells")
-OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
+OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights", "_inflation")
 
 
 class RobustPCA(
@@ -176,6 +176,8 @@ class RobustPCA(
     support_ : ndarray of shape (n_samples, n_features)
         True where `sparse_` is not zero. For noisy entries: where ``|X - low_rank_|`` exceeds
         ``outlier_threshold_ * noise_scale_``, over the root of the weight if entries have weights.
+        With ``outlier_threshold="fdr"`` an entry that the fit has left out must exceed a larger
+        bound, which includes the error of its prediction.
     dual_ : ndarray of shape (n_samples, n_features)
         Dual matrix that certifies `dual_gap_`, of the convex problem; 0 in outlying rows.
     components_ : ndarray of shape (n_components_, n_features)
@@ -463,6 +465,7 @@ class RobustPCA(
             self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
         elif self.store_matrices:
             self._store_rows(terms, found.mean, rows)
+            self._inflation = found.cell_test.inflation
         self._warn(terms, rows.shape, found)
         return rows
 
@@ -692,8 +695,9 @@ class RobustPCA(
         outliers : DataFrame or structured ndarray
             For "cells" a row for each: `row`, `column`, `value`, the value `expected` by the
             low-rank part, and the `size` of their difference in standard deviations of the noise
-            of the column, infinite if `algorithm_` is "pcp"; with ``outlier_threshold="fdr"`` also
-            its `p_value`, the probability that noise is as large. For "rows": `row`, the two
+            of the column, infinite if `algorithm_` is "pcp"; with ``outlier_threshold="fdr"`` the
+            noise includes the error of prediction, and there is also a `p_value`, the probability
+            that noise is as large. For "rows": `row`, the two
             distances of `row_distances_`, `score_distance` and `residual`, the `verdict`,
             "outlying" or "leverage", and `n_cells`, the number of cells beyond the threshold.
             Rows and columns have their names in `X`, or are numbered. A DataFrame if pandas is
@@ -735,7 +739,7 @@ class RobustPCA(
 
         if outlying is not None:
             sparse = np.where(outlying[:, None], 0.0, sparse)
-        stored = self._weights if X is None else None
+        stored = self._precision() if X is None else None
         names = getattr(self, "feature_names_in_", None)
         dof = self.noise_dof_ if self._has_rate else None
         return list_cells(
@@ -747,6 +751,13 @@ class RobustPCA(
             weights=stored,
             p_values_of=None if dof is None else lambda size: p_values(size, dof),
         )
+
+    def _precision(self):
+        """Return the weights of the cells, reduced where the fit has left out a cell, or None."""
+        inflation = getattr(self, "_inflation", None)
+        if inflation is None:
+            return self._weights
+        return (1.0 if self._weights is None else self._weights) / inflation**2
 
     def _list_rows(self, X):
         """List the rows that are outlying or far along the components."""

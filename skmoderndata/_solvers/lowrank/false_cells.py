@@ -5,12 +5,17 @@ five standard deviations, but 1 % of the cells do if the noise has Student's t d
 three degrees of freedom. Here the tail of the noise is fitted to the middle of the residuals,
 which errors do not affect, and the procedure of Benjamini and Hochberg (1995) chooses the
 threshold from the p-values of the cells.
+
+The residual of a cell that the fit has left out is an error of prediction. It is larger than the
+residual of a fitted cell, most of all in columns that determine a component, in rows with many
+gaps, and if the copy of a column is left out as well. The ratio is measured: the same cells are
+left out of other rows.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import linalg, stats
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import (
@@ -30,12 +35,29 @@ LEAST_DOF = 1.5
 # Number of distributions that are compared with the quantiles.
 GRID = 200
 
+# Number of degrees of freedom from which the effect of a fit on the tail is neglected. A few errors
+# in Gaussian noise look like such a tail.
+LIGHT_DOF = 10.0
+
+# Numbers of degrees of freedom at which the effect of a fit on the tail is simulated.
+SIMULATED = (5.0, 3.0, 2.0, LEAST_DOF)
+
+# Number of simulated cells.
+SIMULATED_CELLS = 20_000
+
+# Size of noise, in medians of its size, beyond which a refit leaves out cells.
+LEFT_OUT_FROM = 7.5
+
+# Maximum number of rows in which cells are left out to measure errors of prediction.
+REFERENCE_ROWS = 200
+
 
 class CellTest(NamedTuple):
     """Test that calls a cell wrong if its size in units of the noise exceeds the threshold."""
 
     dof: float  # degrees of freedom of Student's distribution; infinite for Gaussian noise
     threshold: float
+    inflation: Array | None = None  # (n, p), factors of the noise of cells that were left out
 
 
 def p_values(size: Array, dof: float) -> Array:
@@ -70,25 +92,92 @@ def judge_cells(
         core = _core_noise(white[counted])
         noise = np.where(core > 0, core, terms.noise_scale)
         sizes = np.abs(white[counted] / noise)
-        dof, scale = student_tail(sizes[~np.isnan(sizes)])
+        sizes = sizes[~np.isnan(sizes)]
+        dof, scale = student_tail(sizes)
+        if dof < LIGHT_DOF:
+            dof, scale = student_tail(sizes, tail_shift(terms.Vt))
         noise = noise * scale
 
     # 2. choose the threshold that attains the requested rate
-    sizes = np.abs(white[counted] / noise)
-    threshold = threshold_at(sizes[~np.isnan(sizes)], dof, rate)
+    sizes = np.abs(white / noise)
+    observed = ~np.isnan(sizes)
+    known = observed & counted[:, None]
+    threshold = threshold_at(sizes[known], dof, rate)
 
-    # 3. select the cells beyond the threshold
+    # 3. compare cells that may be wrong with errors of prediction, and choose the threshold anew
+    suspects = (known & (sizes > threshold)) | (observed & terms.support)
+    inflation = None
+    if not known_noise and (suspects & known).any():
+        inflation = noise_inflation(residual, terms, suspects, known, root)
+        sizes = sizes / inflation
+        threshold = threshold_at(sizes[known], dof, rate)
+
+    # 4. select the cells beyond the threshold
     with np.errstate(invalid="ignore"):
-        support = np.abs(white) > threshold * noise
+        support = sizes > threshold
     sparse = np.where(support, residual, 0.0)
     judged = terms._replace(sparse=sparse, support=support, noise_scale=noise)
-    return judged, CellTest(dof, threshold)
+    return judged, CellTest(dof, threshold, inflation)
 
 
-def student_tail(sizes: Array) -> tuple[float, float]:
+def noise_inflation(
+    residual: Array,
+    terms: TableTerms,
+    suspects: Array,
+    known: Array,
+    root: Array | float = 1.0,
+) -> Array:
+    """Return the factor by which errors of prediction exceed residuals, 1 for other cells.
+
+    Each row with cells of the mask `suspects` is regressed on the components without these cells.
+    The same regression is applied to rows with few suspects, whose good cells show how large the
+    errors of prediction are compared with the residuals. Only cells of the mask `known` are used.
+    """
+    V = terms.Vt.T
+    root = np.broadcast_to(root, residual.shape)
+    inflation = np.ones(residual.shape)
+
+    # take the most complete rows as references, without errors
+    good = known & ~suspects
+    rows = np.argsort(-good.sum(axis=1), kind="stable")[:REFERENCE_ROWS]
+    low_rank = (terms.U[rows] * terms.s) @ terms.Vt
+    white = np.where(good, root * residual, 0.0)[rows]
+    typical = _column_medians(white, good[rows])
+
+    for i in np.flatnonzero((suspects & known).any(axis=1)):
+        # 1. regress on the components without the suspects, in units of equal noise
+        left_out = suspects[i]
+        fitted = good[i]
+        weighted = root[i, fitted]
+        coefs = linalg.pinv(weighted[:, None] * V[fitted]) * weighted
+        predict = V[left_out] @ coefs
+
+        # 2. predict the suspects, and the same cells of the references with equal noise
+        own = (terms.U[i] * terms.s) @ terms.Vt + residual[i]
+        error = root[i, left_out] * (own[left_out] - predict @ own[fitted])
+        others = low_rank + white / root[i]
+        errors = root[i, left_out] * (others[:, left_out] - others[:, fitted] @ predict.T)
+        usual = _column_medians(errors, good[rows][:, left_out])
+
+        # 3. compare errors of prediction with residuals; no suspect becomes more suspicious
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (usual / typical[left_out]) * np.abs(
+                root[i, left_out] * residual[i, left_out] / error
+            )
+        inflation[i, left_out] = np.fmax(ratio, 1.0)
+    return inflation
+
+
+def _column_medians(values: Array, mask: Array) -> Array:
+    """Return the median sizes of the cells of a mask in each column, NaN without cells."""
+    return masked_quantile(np.where(mask, np.abs(values), np.nan), 0.5)
+
+
+def student_tail(sizes: Array, shift: Array | None = None) -> tuple[float, float]:
     """Fit degrees of freedom and scale of Student's distribution to three quantiles of sizes.
 
-    The mean of the two outer quantiles over the median determines the degrees of freedom.
+    The mean of the two outer quantiles over the median determines the degrees of freedom. A fit
+    changes this ratio by `shift` at the degrees of freedom of `SIMULATED`.
     """
     middle, *outer = np.quantile(sizes, SHARES)
     if not middle > 0:
@@ -96,12 +185,40 @@ def student_tail(sizes: Array) -> tuple[float, float]:
 
     # invert the tail ratio on a grid of inverse degrees of freedom, 0 for a Gaussian
     inverse = np.linspace(0, 1 / LEAST_DOF, GRID)
-    ratios = [_tail_ratio(1 / i if i > 0 else np.inf) for i in inverse]
+    ratios = np.array([_tail_ratio(1 / i if i > 0 else np.inf) for i in inverse])
+    if shift is not None:
+        ratios += np.interp(inverse, 1 / np.array([LIGHT_DOF, *SIMULATED]), np.r_[0, shift])
     inverse_dof = float(np.interp(np.mean(outer) / middle, ratios, inverse))
     dof = 1 / inverse_dof if inverse_dof > 0 else np.inf
 
     # match the scale at the innermost quantile
     return dof, float(middle / _student(dof).ppf(0.5 + SHARES[0] / 2))
+
+
+def tail_shift(Vt: Array) -> Array:
+    """Simulate how regressions on components change the ratio by which tails are measured.
+
+    Each residual is a cell of noise minus a weighted sum of the noise of its row. The sum is
+    nearly Gaussian, so the middle of the residuals has lighter tails than the noise, although
+    their extremes have the same.
+    """
+    rng = np.random.default_rng(0)
+    r, p = Vt.shape
+    shape = (-(-SIMULATED_CELLS // p), p)
+    shift = np.zeros(len(SIMULATED))
+    if r == 0:
+        return shift
+    for i, dof in enumerate(SIMULATED):
+        noise = rng.standard_t(dof, size=shape)
+        cut = LEFT_OUT_FROM * _student(dof).ppf(0.75)
+        fitted = np.where(np.abs(noise) > cut, 0.0, noise)
+        ratios = []
+        for values in (noise - (fitted @ Vt.T) @ Vt, noise):
+            sizes = np.abs(values)
+            middle, *outer = np.quantile(sizes / np.median(sizes, axis=0), SHARES)
+            ratios.append(np.mean(outer) / middle)
+        shift[i] = ratios[0] - ratios[1]
+    return shift
 
 
 def threshold_at(sizes: Array, dof: float, rate: float) -> float:
