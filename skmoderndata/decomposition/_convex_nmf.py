@@ -109,8 +109,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to the norm of the linear terms; the maximum over
-        codes and weights.
+        Norm of the projected gradient relative to the norm of its linear terms for centred rows;
+        the maximum over codes and weights.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -233,7 +233,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self.X_fit_ = X.copy()  # The caller may change X.
 
         if not best.converged and not progress.stopped:
-            warn_of_passes(self, best)
+            warn_of_passes(
+                self,
+                best,
+                remedy="increase max_iter or tol; if the rows have a common offset that is large "
+                "compared with their spread, subtract it first",
+            )
         return self
 
     def _rows(self, X, dtype):

@@ -38,15 +38,43 @@ def test_objective_and_residual_from_the_definition(seed):
         result.objective, oracle.convex_objective(K, result.codes, result.weights), rtol=1e-9
     )
     slopes = oracle.convex_gradients(K, result.codes, result.weights)
-    sizes = (K @ result.weights, K @ result.codes)
+    centre = np.eye(80) - 1 / 80
+    sizes = (centre @ K @ centre @ result.weights, centre @ K @ centre @ result.codes)
+    residuals = []
     for factor, slope, size in zip((result.codes, result.weights), slopes, sizes, strict=True):
         projected = np.where(factor > 0, slope, np.minimum(slope, 0))
-        assert (
-            np.linalg.norm(projected) <= 1.01 * result.residual * np.linalg.norm(size) + 1e-9
-        )
+        residuals.append(np.linalg.norm(projected) / np.linalg.norm(size))
+    assert_allclose(result.residual, max(residuals), rtol=1e-4)
     error = np.linalg.norm(X - model.inverse_transform(model.transform(X)))
     # the codes are exact at the end
     assert_allclose(model.objective_, error**2 / 2, rtol=0.01)
+
+
+@pytest.mark.invariance
+def test_an_offset_does_not_stop_the_passes():
+    X, _ = hull(n=100, noise=0.3, seed=1)
+    model = ConvexNMF(3, random_state=0).fit(X + 10)
+    best = ConvexNMF(3, random_state=0, tol=1e-5, max_iter=5000).fit(X + 10)
+    assert model.objective_ <= 1.05 * best.objective_
+    assert model.kkt_residual_ <= 1e-3
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+def test_warns_if_an_offset_hides_the_components(offset):
+    X, _ = hull(n=100, noise=0.3, seed=1)
+    model = ConvexNMF(3, random_state=0, max_iter=50)
+    with pytest.warns(ConvergenceWarning, match="offset"):
+        model.fit(X + offset)
+    assert model.kkt_residual_ > 0.01
+
+
+@pytest.mark.edge
+def test_equal_rows_converge():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = ConvexNMF(2, random_state=0).fit(np.full((20, 3), 1e4) + [0, 1, 2])
+    assert model.kkt_residual_ <= 1e-3
 
 
 @pytest.mark.oracle

@@ -29,6 +29,10 @@ from skmoderndata._solvers.factors.factor_updates import (
 from skmoderndata._solvers.factors.factorization import worst
 
 
+# Minimum unit of the gradients, relative to their linear terms, which leaves room for rounding.
+LEAST_UNIT = 4096 * EPS
+
+
 class ConvexResult(NamedTuple):
     """Codes, weights of the rows in the components, their quality, and the course of the fit."""
 
@@ -100,8 +104,9 @@ def convex_factorize(
     Each pass runs coordinate descent over the codes of each row, then over the weights of each
     row, from extrapolated points, and keeps the residual up to date. A step that raises the
     objective is taken back. The columns of B are rescaled to sum 1. Stops when the projected
-    gradients of W and B, relative to their linear terms, are below `tol`. X is an array or a CSR
-    matrix.
+    gradients of W and B, relative to their linear terms, are below `tol`. The linear terms are
+    taken from centred rows, because a large offset of all rows would hide every gradient. X is an
+    array or a CSR matrix.
     """
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []
@@ -109,6 +114,7 @@ def convex_factorize(
 
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     norms_sq = np.asarray(squares, dtype=np.float64).ravel()
+    against_mean = np.asarray(X @ np.asarray(X.mean(axis=0)).ravel())
     empty = norms_sq <= 0
     if empty.any() and not empty.all():  # the weights of all-zero rows have no effect
         B = np.where(empty[:, None], 0.0, B)
@@ -155,7 +161,7 @@ def convex_factorize(
         best_W = W
         best_B = B
 
-        it.residual = residual = _residual(X, W, B, F, G)
+        it.residual = residual = _residual(X, W, B, F, G, against_mean)
         if residual <= tol:
             continue
 
@@ -179,16 +185,24 @@ def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:
     return objective
 
 
-def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
+def _residual(X: Any, W: Array, B: Array, F: Array, G: Array, against_mean: Array) -> float:
     linear = against(X, W)
     slope_B = F @ (W.T @ W) - linear
     slope_W = W @ G - F
+
+    # centre the rows in the linear terms: inner products K become C K C with C = I - 1 1' / n
+    centred_F = F - np.outer(against_mean, B.sum(axis=0))
+    centred_linear = linear - len(W) * np.outer(against_mean, W.mean(axis=0))
+    sizes = []
+    for term, centred in ((F, centred_F), (linear, centred_linear)):
+        size = float(np.linalg.norm(centred - centred.mean(axis=0)))
+        sizes.append(max(size, LEAST_UNIT * float(np.linalg.norm(term))))
+
     residuals = []
-    for factor, slope, size in ((W, slope_W, F), (B, slope_B, linear)):
+    for factor, slope, size in zip((W, B), (slope_W, slope_B), sizes, strict=True):
         projected = np.where(factor > 0, slope, np.minimum(slope, 0))
         norm = float(np.linalg.norm(projected))
-        unit = float(np.linalg.norm(size))
-        residuals.append(norm / (unit if unit > 0 else 1.0))
+        residuals.append(norm / (size if size > 0 else 1.0))
     return worst(*residuals)
 
 
