@@ -279,8 +279,8 @@ def pursuit(data):
     return RobustPCA(algorithm="pcp").fit(data.X).low_rank_
 
 
-def by_hand_ialm(tol):
-    return lambda data: inexact_alm(data, tol=tol).low_rank
+def by_hand_ialm(tol, rho):
+    return lambda data: inexact_alm(data, tol=tol, rho=rho).low_rank
 
 
 def pursuit_objective(data, L):
@@ -356,8 +356,9 @@ FAMILIES = {
         work=corrupted,
         contenders={
             "RobustPCA": pursuit,
-            "IALM 1e-4, by hand": by_hand_ialm(1e-4),
-            "IALM 1e-7, by hand": by_hand_ialm(1e-7),
+            "IALM 1e-4, by hand": by_hand_ialm(1e-4, 1.5),
+            "IALM 1e-7, by hand": by_hand_ialm(1e-7, 1.5),
+            "IALM 1e-7, rho 1.1, by hand": by_hand_ialm(1e-7, 1.1),
             "pyrpca": Contender(
                 run=lambda data: pyrpca_ialm(data).low_rank, requires="pyrpca"
             ),

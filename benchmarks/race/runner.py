@@ -71,7 +71,7 @@ class Draw:
 
 def log_uniform(rng, low, high):
     """Draw a whole number between `low` and `high`, uniformly in its logarithm."""
-    return int(round(float(np.exp(rng.uniform(np.log(low), np.log(high))))))
+    return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
 
 
 def run_family(name, family, *, seed, n_draws, n_rounds, budget, say):
@@ -147,9 +147,12 @@ def _compare(family, draw):
 
 
 def line(name, draw):
-    """Return one line about a draw."""
+    """Return one line about a draw, with time and value of each contender."""
     sizes = ", ".join(f"{key} {shown(value)}" for key, value in draw.sizes.items())
-    times = ", ".join(f"{who} {1e3 * s:.3g} ms" for who, s in draw.seconds.items())
+    times = ", ".join(
+        f"{who} {1e3 * seconds:.3g} ms ({draw.values[who]:.6g})"
+        for who, seconds in draw.seconds.items()
+    )
     ratio = "no peer equal" if draw.ratio is None else f"{draw.ratio:.2f} ({draw.peer})"
     return f"{name}: {sizes}: {ratio}; {times}"
 

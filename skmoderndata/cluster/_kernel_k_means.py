@@ -593,8 +593,13 @@ class KernelKMeans(
             "local_search": self.local_search,
         }
 
+        # only the best of several starts is continued with sums that are free of rounding errors
+        verify = len(starts) == 1
+
         def run(seed, progress=None):
-            return kernel_k_means(kernel, seed, self.n_clusters, progress=progress, **settings)
+            return kernel_k_means(
+                kernel, seed, self.n_clusters, progress=progress, verify=verify, **settings
+            )
 
         results, stopped = run_starts(
             self,
@@ -607,7 +612,14 @@ class KernelKMeans(
             require="sharedmem",  # all starts use one kernel matrix
         )
         objectives = np.array([result.objective for result in results])
-        return results[first_least(objectives)], stopped
+        best = results[first_least(objectives)]
+        if verify or kernel.matrix is None or not best.converged:
+            return best, stopped
+
+        settings["max_iter"] = max(1, self.max_iter - best.n_iter)
+        final = kernel_k_means(kernel, best.members, self.n_clusters, **settings)
+        n_iter = min(best.n_iter + final.n_iter, self.max_iter)
+        return final._replace(n_iter=n_iter), stopped
 
     def _keep(self, best, space, weighted, X, unit):
         k = self.n_clusters
