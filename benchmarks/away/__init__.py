@@ -1,0 +1,1 @@
+"""Tasks from the papers, galleries, vignettes and tests of other programs."""

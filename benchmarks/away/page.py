@@ -1,0 +1,114 @@
+"""The table and the page of the tasks of other projects."""
+
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.away.task import verdict
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "away.md"
+INTRODUCTION = """# Tasks of other projects
+
+Other benchmarks of this package use problems that were designed for its methods. The sixty tasks on this page come from papers,
+galleries, vignettes and tests of other projects, with their data, their measure and their recommended settings. All sixty were
+written into a [dated list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md), with the expected
+winner, before any of our methods was run on them. No task was dropped afterwards.
+
+A task is *level* if both figures differ by at most 2 %, or by at most the standard error over repeated draws. Times are processor
+times on one thread, in one process. A program that is not installed is named, and its published figure is used if there is one;
+without a figure there is no verdict.
+"""
+
+
+def judge(task, record, side):
+    """Return the verdict about one of our settings, or the reason why there is none."""
+    ours = record.get(side, {}).get("figures")
+    theirs = record["theirs"].get("figures", task.published)
+    if ours is None or theirs is None:
+        return "no verdict"
+    return verdict(ours, theirs, task.better)
+
+
+def table(rows, tasks, figures):
+    """Return a Markdown table with one line per task of the list."""
+    lines = [
+        "| task | better | theirs | ours | documented setting | verdict | documented | expected |",
+        "| --- " * 8 + "|",
+    ]
+    for name, row in rows.items():
+        task, record = tasks.get(name), figures.get(name)
+        if task is None or record is None:
+            cells = ["", "", "", "", "not run", ""]
+        else:
+            theirs = record["theirs"]
+            cells = [
+                task.better,
+                "not installed" if "missing" in theirs else _figure(theirs),
+                _figure(record.get("ours")),
+                _figure(record.get("documented")),
+                judge(task, record, "ours"),
+                judge(task, record, _documented(record)),
+            ]
+        lines.append(f"| {name} | {' | '.join(cells)} | {row['expected']} |")
+    return "\n".join(lines)
+
+
+def write(rows, tasks, figures):
+    """Write the page from the stored figures."""
+    ran = {name: task for name, task in tasks.items() if name in figures}
+    parts = [INTRODUCTION, _counts(rows, ran, figures), table(rows, tasks, figures)]
+    parts.append("\n## Why tasks are lost\n")
+    parts.append(_losses(ran, figures))
+    parts.append("\n## What each task measures\n")
+    parts += [
+        f"- {name} ([{row['origin']}]({row['link']})): {row['measure']}."
+        for name, row in rows.items()
+    ]
+    parts.append("\n```bash\nmake away ARGS=--write-docs\n```\n")
+    PAGE.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _counts(rows, ran, figures):
+    lines = [
+        "| setting | won | level | lost | no verdict |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for title, of in (("defaults", lambda _: "ours"), ("documented setting", _documented)):
+        verdicts = [
+            judge(task, figures[name], of(figures[name])) for name, task in ran.items()
+        ]
+        counts = [str(verdicts.count(word)) for word in ("won", "level", "lost", "no verdict")]
+        lines.append(f"| {title} | {' | '.join(counts)} |")
+    ratios = [
+        figures[name]["ours"]["seconds"] / figures[name]["theirs"]["seconds"]
+        for name in ran
+        if "seconds" in figures[name]["theirs"] and "seconds" in figures[name]["ours"]
+    ]
+    lines.append(f"\n{len(ran)} of {len(rows)} tasks have been run.")
+    if ratios:
+        lines[-1] += (
+            f" The median of our processor time divided by theirs is {median(ratios):.2g}, with "
+            "the compilation of our loops included."
+        )
+    return "\n".join([*lines, ""])
+
+
+def _losses(ran, figures):
+    lines = [
+        f"- {name}: {task.reason}"
+        for name, task in ran.items()
+        if "lost"
+        in {judge(task, figures[name], side) for side in ("ours", _documented(figures[name]))}
+    ]
+    return "\n".join(lines)
+
+
+def _documented(record):
+    return "documented" if "documented" in record else "ours"
+
+
+def _figure(side):
+    if side is None:
+        return ""
+    return f"{np.mean(side['figures']):.3g}" if "figures" in side else "not installed"
