@@ -10,14 +10,16 @@ from benchmarks.away.task import verdict
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "away.md"
 INTRODUCTION = """# Tasks of other projects
 
-Other benchmarks of this package use problems that were designed for its methods. The sixty tasks on this page come from papers,
-galleries, vignettes and tests of other projects, with their data, their measure and their recommended settings. All sixty were
-written into a [dated list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md), with the expected
-winner, before any of our methods was run on them. No task was dropped afterwards.
+Other benchmarks of this package use problems that were designed for its methods. The sixty
+tasks on this page come from papers, galleries, vignettes and tests of other projects, with
+their data, their measure and their recommended settings. All sixty were written into a [dated
+list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md), with
+the expected winner, before any of our methods was run on them. No task was dropped afterwards.
 
-A task is *level* if both figures differ by at most 2 %, or by at most the standard error over repeated draws. Times are processor
-times on one thread, in one process. A program that is not installed is named, and its published figure is used if there is one;
-without a figure there is no verdict.
+A task is *level* if both figures differ by at most 2 %, or by at most the standard error over
+repeated draws. Times are processor times on one thread, in one process. A program that is not
+installed is named, and its published figure is used if there is one; without a figure there is
+no verdict.
 """
 
 
@@ -95,12 +97,11 @@ def _counts(rows, ran, figures):
 
 
 def _losses(ran, figures):
-    lines = [
-        f"- {name}: {task.reason}"
-        for name, task in ran.items()
-        if "lost"
-        in {judge(task, figures[name], side) for side in ("ours", _documented(figures[name]))}
-    ]
+    lines = []
+    for name, task in ran.items():
+        sides = ("ours", _documented(figures[name]))
+        if "lost" in {judge(task, figures[name], side) for side in sides}:
+            lines.append(f"- {name}: {task.reason}")
     return "\n".join(lines)
 
 
