@@ -118,7 +118,7 @@ class Case(NamedTuple):
     learned: str  # fitted attribute that is compared
     target: Any = None  # function of the rows that returns a target to predict
     longer: Any = {}  # parameters for more passes, so that the state of the rows has a history
-    # True if workers keep the rows in memory, because the state is larger than the rows
+    # whether workers keep the rows in memory, because the state is larger than the rows
     in_memory: bool = False
 
 
@@ -128,7 +128,7 @@ class Run(NamedTuple):
     seconds: float
     resident: float  # peak memory in GiB
     learned: Any
-    n_tasks: int = 0  # number of tasks that workers ran in passes
+    n_tasks: int = 0  # number of tasks that workers have run in passes
 
 
 def main(arguments=None):

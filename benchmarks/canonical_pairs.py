@@ -42,9 +42,9 @@ PAGE = Page(
 SHAPE = (100, 8, 6)
 N_PERMUTATIONS = 199
 LEVEL = 0.05
-# Maximum fraction of the runs without relation in which a pair is found.
+# Maximum fraction of runs in which a pair is found although there is no relation.
 MOST_FALSE = 0.06
-# Minimum difference between the power and the power of refits compared by rank.
+# Minimum difference between the power of the test and the power of refits compared by rank.
 LEAST_POWER = -0.02
 COLUMNS = ("normal", "Student, 3 degrees")
 # Columns, number of pairs and correlation. Large correlations are easy to find; small ones are
@@ -209,7 +209,7 @@ def power(runs):
         ranks = pairs_by_rank(RegularizedCCA(6, alpha=0), views, runs)
         auto = pairs_found(RegularizedCCA(6), views, runs)
 
-        # count runs with all planted pairs, and runs with additional pairs
+        # count the runs that find all planted pairs, and the runs that find additional pairs
         shares = []
         for found in (steps, ranks, auto):
             shares += [float((found >= n_pairs).mean()), float((found > n_pairs).mean())]
@@ -414,7 +414,7 @@ def _population_loadings(cca):
 
 
 def _inside(low, high, true):
-    # The signs of a pair may differ from the population: use the better signs
+    # The signs of a pair may differ from the population, so use the signs that fit better
     straight, turned = ((low <= value) & (value <= high) for value in (true, -true))
     return straight if straight.sum() >= turned.sum() else turned
 

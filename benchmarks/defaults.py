@@ -270,7 +270,7 @@ def protocol_of(cls, model, closest):
     card = cls._card
     parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, closest))
 
-    # tasks that tags do not show: ranks, pairs of views, Boolean tables, gaps
+    # tasks that tags do not reveal: ranks, pairs of views, Boolean tables, gaps
     if cls.__name__ in ("NuSVOR", "KernelPRank"):
         return ordinal, ranked()
     if card.family == "two and more views" or cls.__name__ == "RegularizedCCA":
@@ -287,7 +287,7 @@ def protocol_of(cls, model, closest):
     if card.samples == "strings":
         return neighbours_of_strings, strings()
 
-    # choose the protocol of the remaining classes by their kind
+    # choose the protocol of the other classes by their kind
     if is_classifier(model):
         return classes, labelled()
     if is_regressor(model):

@@ -26,14 +26,14 @@ from skmoderndata.svm import CoreVectorMachine, SupportFeatureMachine
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "doubt.md"
 # Number of problems for each estimator.
 N_PROBLEMS = 250
-# Number of the first problem of the page.
+# Number of the first problem that the page uses.
 FIRST = 10_000
 KINDS = ("poor", "poor and useless", "good", "good and useful")
-# Number of errors of the oracle above which an answer is poor.
+# Number of errors of the oracle above which a result is poor.
 FACTOR = 2
-# Size of an error above which an answer is useless.
+# Size of an error above which a result is useless.
 USELESS = 0.1
-# Size of rounding errors, which both answers may have.
+# Size of rounding errors, which both results may have.
 ROUNDING = 1e-9
 
 

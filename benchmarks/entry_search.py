@@ -42,7 +42,7 @@ class Case(NamedTuple):
     planted: int
     least: int
     told: str
-    by_rows: bool = True  # whether GridSearchCV can be compared
+    by_rows: bool = True  # whether a comparison with GridSearchCV is possible
 
 
 def parts(seed, noise=0.3):

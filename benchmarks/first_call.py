@@ -84,7 +84,7 @@ def main(arguments=None):
             sets = [given for given in sets if small_data(cls(**given[0]))[0] is not None]
             sets = sets[: 1 if options.defaults else None]
 
-            # Find the slowest set by a single round, and measure only this one in full.
+            # Find the slowest set in a single round, and measure only this set in full.
             if options.options and sets:
                 tried += len(sets)
                 once = list(

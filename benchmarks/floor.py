@@ -55,13 +55,13 @@ NEEDED = {
 }
 # Classes without an estimator of the same kind in scikit-learn.
 ALONE = ("DictionaryDenoiser", "DictionaryInpainter", "SampleColumn", "SeriesFormatter")
-# Parameter sets that are measured besides the first one of a class.
+# Parameter sets that are measured in addition to the first one of a class.
 FURTHER = {
     "RobustPCA": ({"algorithm": "pcp"},),
     "SparseCoder": ({"transform_algorithm": "lasso", "transform_alpha": 0.1},),
 }
 
-# Why a class takes longer than the limit, for the page.
+# Reason why a class takes longer than the limit, for the page.
 REASONS = {
     "BasisPursuit": "estimates the noise by cross-validation, and follows a path for each fold",
     "CompressedSensing": "also prepares the basis in which the signals are sparse",
@@ -143,7 +143,7 @@ def measure(cls, parameters, n_rounds):
     if ours._card.samples == "series":
         X_closest = np.random.default_rng(0).normal(size=SHAPE)
 
-    # methods of both, in turn
+    # call the methods of both, in turn
     times = {}
     contenders = [(ours, X)] + [(closest, X_closest)] * (closest is not None)
     with warnings.catch_warnings():
@@ -173,7 +173,7 @@ def calls(model, X, y):
     model.fit(X) if y is None else model.fit(X, y)
     times = {"fit": time.process_time() - start}
     for method in [name for name in OUTPUTS if hasattr(model, name)][:1]:
-        getattr(model, method)(X)  # the first call after a long fit finds cold caches
+        getattr(model, method)(X)  # after a long fit, the first call finds cold caches
         start = time.process_time()
         getattr(model, method)(X)
         times[method] = time.process_time() - start

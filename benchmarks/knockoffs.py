@@ -19,7 +19,8 @@ from skmoderndata.feature_selection import KnockoffSelector
 from skmoderndata.svm import SupportFeatureMachine
 
 FDR = 0.1
-# Rows, columns, relevant columns, and coefficient of a relevant column in units of the noise.
+# Numbers of rows, columns and relevant columns, and coefficient of a relevant column in units of
+# the noise.
 SHAPES = {
     "300 x 100": (300, 100, 20, 0.3),
     "1,000 x 200": (1000, 200, 30, 0.2),

@@ -153,7 +153,7 @@ def verdicts(every):
     rows = []
     wrong = {"exact": 0, "noisy": 0, "tables": 0}
 
-    # 1. Without noise: an error is a noisy verdict on a set that pursuit can recover.
+    # 1. Without noise: it is an error to conclude that a set has noise if pursuit can recover it.
     sets = list(product(KINDS, SHAPES, (0.02, 0.05, 0.1, 0.2), (0.0, 0.05, 0.1, 0.2)))[::every]
     as_exact = as_noise = 0
     for seed, (kind, shape, rank, errors) in enumerate(sets):
@@ -164,7 +164,7 @@ def verdicts(every):
         wrong["exact"] += not exact and pursuit_recovers(X, L)
     rows.append(("exact", len(sets), as_exact, as_noise, wrong["exact"]))
 
-    # 2. Decide on sets with noise.
+    # 2. Decide on sets that have noise.
     sets = list(
         product(SHAPES, (0.0, 0.05, 0.1, 0.2), (0.0, 0.05, 0.2), (1e-4, 1e-3, 1e-2, 0.1, 0.5))
     )[::every]
@@ -387,7 +387,7 @@ def rows(every):
     lines = []
     counts = np.zeros(
         4, int
-    )  # outlying rows, outlying rows found, good rows, good rows flagged
+    )  # numbers of outlying rows, outlying rows found, good rows, and good rows flagged
     worst = 0.0
     for shape, (share, kind), cells, (noise, missing) in sets:
         draws = [
@@ -472,7 +472,7 @@ def rows_set(shape, share, kind, cells, noise, missing, seed):
     dense = rng.normal(size=shape) if noise == "normal" else 0.928 * rng.standard_t(5, shape)
     X = scores @ components + 0.3 * dense
 
-    # move the rows off the components, all in one direction or each in a different one
+    # move the rows off the components, all in the same direction or each in a different one
     off = np.tile(V[:, 3], (np.count_nonzero(wrong), 1))
     if kind == "scattered":
         off = rng.normal(size=(len(off), p - 3)) @ V[:, 3:].T

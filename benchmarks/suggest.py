@@ -25,7 +25,7 @@ PAGE = Page(
 # first three.
 TO_REACH_FIRST = 24
 TO_REACH_AMONG_THREE = 29
-# Maximum seconds for 100,000 rows of 50 columns.
+# Maximum number of seconds for 100,000 rows of 50 columns.
 TO_REACH_SECONDS = 2.0
 
 

@@ -133,7 +133,7 @@ def _parse(arguments, known):
     )
 
     options = parser.parse_args(arguments)
-    # report errors before hours of work
+    # report errors before hours of work are spent
     unknown = sorted(set(options.only) - set(known))
     if unknown:
         parser.error(

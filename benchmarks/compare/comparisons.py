@@ -445,7 +445,7 @@ COMPARISONS = {
         # The baseline has priors, which smooth its topics, too.
         params={"smoothing": 0.1},
         grid={"n_components": (4, 6, 8)},
-        # The result is better with 15 passes than with the default of 10.
+        # 15 passes give better results than the default of 10
         baseline_params={"max_iter": 15},
         baseline_grid={"n_components": (8, 12, 16)},
     ),

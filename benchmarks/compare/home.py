@@ -29,7 +29,7 @@ KINDS = (
     "distances and kernels",
 )
 
-# Pages of the methods that README.md shows, in its order; every run measures them first.
+# Pages of the methods shown in README.md, in the same order; every run measures them first.
 FLAGSHIPS = (
     "robust_pca",
     "multi_assignment_clustering",
@@ -219,8 +219,8 @@ def judge(home, ours, others):
     if not home.by_time:
         return by_score
 
-    # Compare times with the rivals that score as well. If none certainly does, a shorter time can
-    # only help the method.
+    # Compare the time with the times of rivals that score equally well. If no rival certainly
+    # does, a shorter time can only help the method.
     as_good = [
         name for name in scores if scores[name].mean() >= method_scores.mean() - home.margin
     ]

@@ -150,7 +150,7 @@ def _round(index, stem, away, short, condition, seed):
     name = "the data"
 
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # hide warnings about grids whose ends were chosen
+        warnings.simplefilter("ignore")  # hide warnings about choices at the end of a grid
         try:
             case = row.make(seed, **dict(condition))
             about = case.about
@@ -162,7 +162,7 @@ def _round(index, stem, away, short, condition, seed):
     return index, found, about, "", ""
 
 
-_warmed = set()  # contenders that this process has already run
+_warmed = set()  # contenders that have already run in this process
 
 
 def _contend(home, case, name, contend):

@@ -44,7 +44,7 @@ def values(quick):
         shares = [share_recovered(snr, trial) for trial in range(trials)]
         setting = f"signal-to-noise ratio {snr:.0f} dB" if np.isfinite(snr) else "no noise"
 
-        # the mean has a target; the worst trials are reported as well
+        # the mean has a target; the worst trials are reported, too
         mean = float(np.mean(shares))
         rows += [
             value(

@@ -52,13 +52,14 @@ def values(quick):
         ours = {key: model.noise_level_ for key, model in models.items()}
         at = f"draw {seed}, "
 
-        # FITC mistakes noise for signal, VFE signal for noise
+        # FITC mistakes noise for signal, whereas VFE mistakes signal for noise
         found += [
             value(at + "FITC, 10 inducing", "noise variance", f"underestimated: below {noise:.3g}",
                   PRINTED, ours["fitc", 10], holds=ours["fitc", 10] < 0.5 * noise),
             value(at + "VFE, 10 inducing", "noise variance", f"overestimated: above {noise:.3g}",
                   PRINTED, ours["vfe", 10], holds=ours["vfe", 10] > 1.1 * noise),
-            # FITC's objective is not a bound on the likelihood; VFE's is one, and grows
+            # the objective of FITC is not a bound on the likelihood; that of VFE is one, and it
+            # grows
             value(at + "FITC, 10 inducing", "objective", f"may exceed the exact {likelihood:.4g}",
                   OWN_TARGET, reached["fitc", 10], holds=reached["fitc", 10] > likelihood),
             value(at + "VFE, 10, 20, 40 inducing", "objective",

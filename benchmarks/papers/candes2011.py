@@ -72,7 +72,7 @@ def _passes_to(error, problem, *, most=40):
     from skmoderndata.decomposition import RobustPCA
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # stopping early is intended
+        warnings.simplefilter("ignore")  # the early stop is intended
         for n_iter in range(8, most):
             model = RobustPCA(schedule="balanced", max_iter=n_iter).fit(problem.X)
             if _error(model, problem) < error:

@@ -26,7 +26,7 @@ def values(quick):
     mean = AVERAGES.mean()
     model = JamesStein(noise_variance=mean * (1 - mean) / 45).fit([AVERAGES])
 
-    # compare the players whose estimates are printed
+    # compare the players whose estimates the paper prints
     found = [
         value(
             player,

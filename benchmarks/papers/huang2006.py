@@ -29,7 +29,7 @@ def values(quick):
     trials = [errors(trial) for trial in range(5 if quick else TRIALS)]
     training, test = np.mean(trials, axis=0)
 
-    # a mean holds if it is within one printed standard deviation
+    # a mean counts as reached if it is within one printed standard deviation
     return [
         value(
             "sinc, 20 neurons",

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.papers import PRINTED, Entry, value
 
-# Sparsity, and the number of measurements that recovers 99 % of the signals.
+# Sparsity, with the number of measurements that recovers 99 % of the signals.
 TABLE = {
     256: {4: 56, 8: 96, 12: 136, 16: 184, 20: 228},
     1024: {5: 80, 10: 140, 15: 210},
@@ -45,7 +45,7 @@ def values(quick):
             expected = "99 %"
             found.append(_row(d, m, printed, expected, share, holds=share >= 0.97))
 
-    # the number of measurements on the line is enough, and a quarter fewer are too few
+    # the number of measurements on the line is enough; a quarter fewer are too few
     for m in TABLE[256]:
         if quick and m > 8:
             continue

@@ -74,7 +74,7 @@ def _size(quick):
     told = [", ".join(map(str, numbers)) for numbers in (cores, solves)]
 
     return [
-        # compare the sizes of the core set, and the number of core sets solved
+        # compare the sizes of the core sets, and the numbers of core sets solved
         value(
             setting,
             "core vectors",
@@ -91,7 +91,7 @@ def _size(quick):
             told[1],
             holds=max(solves) <= 1.1 * min(solves),
         ),
-        # a ball this close says little about the margin problem
+        # a ball as close as this says little about the margin problem
         value(
             setting,
             "relative duality gap",

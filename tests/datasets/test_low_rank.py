@@ -118,7 +118,7 @@ def test_objects_cross_the_image_at_the_requested_speed(seed):
     assert 0.6 * 0.5 - 0.05 <= pace <= 1.4 * 0.5 + 0.05  # centres are accurate to half a pixel
     assert len(set(np.sign(steps[steps != 0]))) == 1
     assert columns.any(axis=0).all()
-    # for a long time, no pixel is covered
+    # each pixel is covered only for a short time
     assert video.mask.mean(axis=0).max() < 0.25
 
 

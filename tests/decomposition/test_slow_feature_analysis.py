@@ -381,7 +381,7 @@ def test_partial_fit_equals_fit_however_the_rows_are_cut(seed, size, setting):
     assert model.n_sequences_ == whole.n_sequences_
     assert_allclose(model.delta_values_, whole.delta_values_, rtol=1e-10)
     assert_allclose(model.mean_, whole.mean_, rtol=1e-10, atol=1e-12)
-    # compare the vectors with their signs
+    # compare the vectors, including their signs
     assert_allclose(model.components_, whole.components_, rtol=1e-9, atol=1e-10)
 
 
@@ -415,7 +415,7 @@ def test_times_of_equal_spacing_only_change_the_unit():
     timed = SlowFeatureAnalysis().fit(X, times=0.25 * np.arange(400) + 7)
     assert_allclose(timed.delta_values_, plain.delta_values_ * 16, rtol=1e-10)
     assert_allclose(timed.components_, plain.components_, rtol=1e-8, atol=1e-10)
-    # there are 399 steps but 400 rows
+    # there are 400 rows but only 399 steps
     assert_allclose(timed.eta_values_, plain.eta_values_ * 399 / 400, rtol=1e-10)
 
 
@@ -426,7 +426,7 @@ def test_times_make_uneven_sampling_of_a_sine_harmless():
     t[1:] += np.arange(1, 4000) * 1e-9
     S = np.column_stack([np.sin(2 * np.pi * 3 * t), np.sin(2 * np.pi * 40 * t)])
     model = SlowFeatureAnalysis().fit(S @ rng.normal(size=(2, 2)), times=t)
-    assert_allclose(model.eta_values_, [3, 40], rtol=0.02)  # sines are sampled at random
+    assert_allclose(model.eta_values_, [3, 40], rtol=0.02)  # sines are sampled at random times
 
 
 @pytest.mark.invariance
@@ -619,7 +619,7 @@ def assert_same_model(model, whole, rtol=1e-10):
     assert_allclose(model.mean_, whole.mean_, rtol=rtol, atol=1e-12)
     assert_allclose(model.delta_values_, whole.delta_values_, rtol=rtol)
     assert_allclose(model.eta_values_, whole.eta_values_, rtol=rtol)
-    # vectors of nearly equal values rotate by more than the values change
+    # vectors whose values are nearly equal rotate by more than the values change
     assert_allclose(model.components_, whole.components_, rtol=1e-8, atol=1e-10)
 
 
@@ -890,7 +890,7 @@ def test_fewer_rows_than_features():
     assert model.rank_ <= 11
     Y = model.transform(X)
     assert_allclose(Y.T @ Y / 12, np.eye(model.rank_), atol=1e-8)
-    # the functions fit noise, and the score shows it
+    # the functions fit noise, and the score reveals this
     assert model.score(series(1, n=300)) < -0.1
     two = SlowFeatureAnalysis().fit(X[:2])
     assert_allclose(two.delta_values_, [4])
@@ -908,7 +908,7 @@ def test_extreme_scales(scale):
     if abs(np.log10(scale)) > 80:
         with pytest.raises(ValueError, match="range of float64"):
             SlowFeatureAnalysis(degree=3).fit(X * scale)
-    scale = scale**0.7  # squares stay in the range of float64
+    scale = scale**0.7  # squares remain in the range of float64
     model = SlowFeatureAnalysis(degree=2, n_components=2).fit(X * scale)
     expected = SlowFeatureAnalysis(degree=2, n_components=2).fit(X)
     assert_allclose(model.delta_values_, expected.delta_values_, rtol=1e-8)
@@ -1160,7 +1160,7 @@ def test_fit_never_expands_the_whole_input(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SlowFeatureAnalysis(degree=2, batch_size=100).fit(X).transform(X)
-    assert 100 <= max(widths) <= 101  # a chunk includes the row before it
+    assert 100 <= max(widths) <= 101  # each chunk includes the row before it
 
 
 @pytest.mark.edge

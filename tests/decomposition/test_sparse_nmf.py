@@ -54,7 +54,7 @@ def projected_gradient_ratio(X, W, H, beta, eta, weights=1.0):
     return max(ratios)
 
 
-# oracle: another route agrees
+# oracle: a different computation gives the same result
 
 
 @pytest.mark.oracle
@@ -114,7 +114,7 @@ def test_exact_alternation_column_by_column(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SparseNMF(4, penalty=None, solver="bpp", init=H, max_iter=7).fit(X)
     length = np.linalg.norm(H_end, axis=1, keepdims=True)
-    length[length == 0] = 1  # the solver may lose a component
+    length[length == 0] = 1  # the solver may set a component to zero
     assert_allclose(model.components_, H_end / length, atol=1e-9)
     assert_allclose(model.objective_, ((X - W @ H_end) ** 2).sum() / 2, rtol=1e-10)
 
@@ -180,7 +180,7 @@ def test_kkt_residual_matches_the_gradients(solver, missing, seed):
     X[np.random.default_rng(seed).uniform(size=X.shape) < missing] = np.nan
     model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000, solver=solver).fit(X)
     assert model.kkt_residual_ <= 1e-7
-    # the codes are solved exactly once more, so only the components may be inexact
+    # the codes are computed once more, exactly, so only the components may be inexact
     assert projected_gradient_ratio(X, model.transform(X), model.components_, 0.3, 0.5) < 1e-6
 
 
@@ -231,7 +231,7 @@ def test_objective_with_weights_never_rises(settings, seed):
         {"side": "both", "form": "plain"},
         {"penalty": "hoyer", "sparseness_components": 0.5},
         {"penalty": "hoyer", "sparseness_codes": 0.5},
-        # rows on the border of the cone are slow
+        # rows at the border of the cone converge slowly
         {"penalty": "hoyer", "sparseness_codes": 0.5, "codes_axis": "sample", "tol": 1e-3},
         {"penalty": "hoyer", "sparseness_codes": 0.4, "sparseness_components": 0.4},
     ],
@@ -277,7 +277,7 @@ def test_sparseness_is_exact(level, seed):
     ).fit(X)
     assert_allclose(sparseness(both.codes_.T), level, atol=1e-12)
 
-    left = both.components_.any(axis=1)  # a component of free length may vanish
+    left = both.components_.any(axis=1)  # a component whose length is free may vanish
     assert left.sum() >= 2
     assert_allclose(sparseness(both.components_[left]), level, atol=1e-12)
     assert_allclose(
@@ -421,7 +421,7 @@ def test_sparse_input_masks_weights_order(settings, seed):
     H = model.fit(X).components_
     codes = model.transform(X)
     score = model.score(X)
-    # all variants reach the same point, to the tolerance of the fit
+    # all variants reach the same point, up to the tolerance of the fit
     near = {"atol": 1e-3 * H.max()}
     assert_allclose(model.fit(sparse.csr_array(X)).components_, H, **near)
     assert_allclose(model.transform(sparse.csr_matrix(X)), codes, atol=1e-3 * codes.max())
@@ -499,7 +499,7 @@ def test_partial_fit_adds_up(seed):
     assert model.n_features_in_ == 24
     before = -SparseNMF(4, penalty=None).fit(X[:40]).score(X)
     assert -model.score(X) < before
-    # the objective counts all rows, and is estimated from the later ones
+    # the objective counts all rows, but is estimated from the later ones
     assert_allclose(model.objective_, whole.objective_, rtol=0.1)
     sparse_fit = SparseNMF(4, penalty=None).partial_fit(sparse.csr_array(X[:40]))
     sparse_fit.partial_fit(sparse.csr_array(X[40:]))
@@ -565,7 +565,7 @@ def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
     model = SparseNMF(3, max_iter=3000, **settings).partial_fit(X)
     value = model.objective_
     again = model.partial_fit(X)
-    # the rows count twice, but the penalty of the components only once
+    # the rows count twice, the penalty on the components only once
     assert value < again.objective_ <= 2 * value * (1 + 1e-6)
 
 
@@ -900,7 +900,7 @@ def test_pipeline_is_tuned(seed):
     assert unsupervised.best_params_ == {"alpha": 0.01}
 
 
-# a penalty of zero
+# the penalty is zero
 
 
 def counts_of_words(n, p, density, k, seed):
@@ -933,7 +933,7 @@ def test_warns_about_a_ridge_with_weight_zero(seed):
     X = mixed(60, 24, 4, seed)
     with pytest.warns(UserWarning, match="has no minimum.*Set penalty=None"):
         SparseNMF(2, alpha=0, ridge=5.0, tol=0.1).fit(X)
-    # a minimum exists with ridges on both factors, or on none
+    # a minimum exists if both factors have ridges, or if none has
     SparseNMF(2, alpha=0, ridge=0).fit(X)
     SparseNMF(2, alpha=0, ridge=5.0, side="both").fit(X)
     assert SparseNMF(2, penalty=None, ridge=5.0).fit(X).ridge_ == 5.0

@@ -163,10 +163,10 @@ def test_threads_dtype_batches_and_grid_search(seed):
     )
     assert_allclose(single.components_, model.components_, atol=1e-3)  # single precision
 
-    # a code depends on its signal alone
+    # the code of a signal does not depend on the other signals
     assert_allclose(model.transform(X[:5]), model.transform(X)[:5], atol=1e-10)
 
-    # steps over parts equal steps over the whole
+    # steps over parts are equal to steps over the whole batch
     rng = np.random.RandomState(seed)
     start = rng.normal(size=(10, 8))
     whole = Sparsenet(init=start, alpha=0.1).partial_fit(X)

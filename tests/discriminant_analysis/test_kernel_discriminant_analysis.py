@@ -97,7 +97,7 @@ def test_directions_are_orthonormal_and_optimal(seed):
         for c, m in zip(model.classes_, model.class_scores_, strict=True)
     )
     assert_allclose(between, np.diag(model.eigenvalues_), atol=1e-8)
-    # check stationarity in feature space, for each coefficient: S_b W = (S_w + ridge) W diag
+    # check stationarity in feature space for each coefficient: S_b W = (S_w + ridge) W diag
     G = np.stack([(y == c) / (y == c).sum() - 1 / len(y) for c in model.classes_], axis=1)
 
     shares = np.array([(y == c).mean() for c in model.classes_])

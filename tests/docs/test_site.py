@@ -321,8 +321,8 @@ def test_formulas_are_rendered_correctly(tex, expected):
 def test_method_pages_have_formulas_as_mathematics(page):
     text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
     code = re.findall(r"(?<!`)`([^`]+)`(?!`)", text)
-    # Powers, norms, sums and subscripts as signs of formulas in code. Python's own powers of
-    # numbers are code.
+    # Powers, norms, sums and subscripts are signs of formulas in code; Python's own powers of
+    # numbers are not.
     signs = re.compile(r"\^|\|\||\bsum_|\b[a-zA-Z]_[ij]\b|\b[a-z] ?\*\* ?\d")
     assert [span for span in code if signs.search(span)] == []
     for formula in re.findall(r"^\$\$\n(.*?)\n\$\$", text, flags=re.S | re.M):

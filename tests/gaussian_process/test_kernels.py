@@ -111,7 +111,8 @@ def test_one_expert_is_the_exact_process(kernel, X):
     all_samples = SparseGaussianProcessRegressor(kernel, inducing=X, optimizer=None).fit(X, y)
     scale = np.abs(y).max()
     assert_allclose(one.predict(new), exact.predict(new), rtol=0, atol=1e-9 * scale)
-    # the jitter of 1e-8 matters against a noise of 0.1, more so for large kernel values
+    # the jitter of 1e-8 is not negligible compared with a noise of 0.1, in particular for large
+    # kernel values
     assert_allclose(all_samples.predict(new), exact.predict(new), rtol=0, atol=1e-3 * scale)
 
 
@@ -130,7 +131,7 @@ def test_gradients_by_differences(algorithm, kernel, X):
     for j in range(len(theta)):
         step = 1e-5 * (np.arange(len(theta)) == j)
         up, down = (model.log_marginal_likelihood(theta + e, X=X, y=y) for e in (step, -step))
-        # differences of a likelihood of some hundreds have errors of 1e-8
+        # differences of likelihoods of several hundred have errors of 1e-8
         assert_allclose(
             gradient[j], (up - down) / 2e-5, atol=1e-5 * (1 + np.abs(gradient).max())
         )

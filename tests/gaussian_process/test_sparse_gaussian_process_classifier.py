@@ -240,7 +240,7 @@ def test_threads_over_classes(seed):
 
 @pytest.mark.invariance
 def test_far_samples_have_equal_probabilities_in_every_batch(seed):
-    # the mean is zero there, so rounding of a sum over nodes chose the class
+    # the mean is zero there, so rounding errors in a sum over nodes chose the class
     variance = np.random.default_rng(seed).uniform(1e-3, 1e3, size=200)
     assert (mean_probability(np.zeros(200), variance) == 0.5).all()
     X, y = moons(seed)

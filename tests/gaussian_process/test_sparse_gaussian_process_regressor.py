@@ -70,8 +70,9 @@ def test_dense_formulas(method, seed):
     assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-7)
     assert_allclose(model.predict(new), mean * y.std() + y.mean(), rtol=1e-6)
     _, cov = model.predict(new, return_cov=True, include_noise=False)
-    assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)  # variances are differences
-    if method == "nystroem":  # variances below zero, see below
+    # variances are computed as differences
+    assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)
+    if method == "nystroem":  # variances may be below zero, see below
         return
     std = model.predict(new, return_std=True, include_noise=False)[1]
     assert_allclose(std**2, np.diag(cov), rtol=1e-6)
@@ -221,7 +222,7 @@ def test_batches_permutations_and_threads_change_nothing(method, seed):
 @pytest.mark.parametrize("method", ["vfe", "fitc", "dtc", "sor"])
 def test_partial_fit_and_merge_are_fit(method, seed):
     X, y = data(seed)
-    y = y + 1e4  # means differ from batch to batch
+    y = y + 1e4  # the means differ from batch to batch
     new = data(seed + 1)[0]
     whole = fixed(algorithm=method).fit(X, y)
     stream = fixed(algorithm=method)
@@ -286,7 +287,7 @@ def test_targets_have_the_noise_by_default_as_with_a_white_kernel(method, seed):
     assert_allclose(
         model.predict(new, return_cov=True)[1], latent + 0.3 * y.var() * np.eye(20), rtol=1e-12
     )
-    if method != "nystroem":  # variances below zero, see below
+    if method != "nystroem":  # variances may be below zero, see below
         std = model.predict(new, return_std=True)[1]
         assert_allclose(std, np.sqrt(np.diag(latent) + 0.3 * y.var()), rtol=1e-6)
     if method == "vfe":
@@ -329,7 +330,7 @@ def test_arrays_of_the_standard(library, seed):
         plain = sklearn.clone(tuned).fit(X, y).predict(X)
         assert_allclose(
             np.asarray(tuned.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))),
-            plain, rtol=1e-3,  # the optimiser magnifies rounding errors
+            plain, rtol=1e-3,  # the optimiser amplifies rounding errors
         )  # fmt: skip
         with pytest.raises(ValueError, match="accepts only NumPy arrays"):
             fixed("sum").fit(xp.asarray(X), xp.asarray(y))
@@ -343,10 +344,10 @@ def test_threads_over_arrays_of_the_standard(optimizer, library, seed):
     X, y = data(seed)
     model = fixed(batch_size=40, n_jobs=2).set_params(optimizer=optimizer, tol=0.1)
     wanted = sklearn.clone(model).fit(X, y).predict(X)
-    # threads do not see the configuration of the thread that started them
+    # new threads do not see the configuration of the thread that started them
     with sklearn.config_context(array_api_dispatch=True):
         found = model.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))
-    rtol = 1e-7 if optimizer is None else 1e-3  # the optimiser magnifies rounding errors
+    rtol = 1e-7 if optimizer is None else 1e-3  # the optimiser amplifies rounding errors
     assert_allclose(np.asarray(found), wanted, rtol=rtol)
 
 
@@ -389,7 +390,7 @@ def test_degenerate_data_have_finite_results(seed):
         assert (std >= 0).all()
         assert model.score(Z, y) > 0.5
     alike = SparseGaussianProcessRegressor(ConstantKernel(1.0), n_inducing=20, random_state=0)
-    # the mean is all that is known
+    # nothing but the mean is known
     assert_allclose(alike.fit(X, y).predict(X), y.mean(), rtol=0.01)
     far, std = fixed().fit(X, y).predict(X + 1e6, return_std=True, include_noise=False)
     assert_allclose(far, y.mean(), rtol=1e-9)
@@ -427,7 +428,7 @@ def test_values_of_near_samples_that_are_far_out(kernel, seed):
     A[5:] = A[5:] + 1e6
     B[5:] = B[5:] + 1e6
     found = Covariance(KERNELS[kernel])(A, B)
-    # values are differences
+    # the values are computed as differences
     assert_allclose(found, KERNELS[kernel](A, B), rtol=1e-7, atol=1e-9)
 
 
@@ -595,5 +596,6 @@ def test_coverage_of_intervals_matches_the_exact_process(cls):
     for model in (cls(kernel, random_state=0), exact):
         mean, std = model.fit(X[:300], y[:300]).predict(X[300:], return_std=True)
         covered.append(np.mean(np.abs(mean - y[300:]) < 1.96 * std))
-    assert_allclose(covered[0], covered[1], atol=0.03)  # allow four of 142 targets
+    # allow four exceptions among 142 targets
+    assert_allclose(covered[0], covered[1], atol=0.03)
     assert covered[0] > 0.9

@@ -99,7 +99,7 @@ def test_training_patches_need_an_atom(hidden, seed):
     if not hidden:
         assert_allclose(means[5], image[:3, 5:9].mean(axis=(0, 1)))
 
-    # select patches with enough known pixels and with more energy than the noise
+    # select patches that have enough known pixels and more energy than the noise
     count = np.full(len(every), grid.size) if seen is None else seen.sum(axis=1)
     wanted = (np.sum(data**2, axis=1) > 400 * count) & (count >= 0.4 * grid.size)
     given = {"min_known": 0.4, "above": 400.0, "rng": np.random.RandomState(seed)}
@@ -136,7 +136,7 @@ def test_groups_are_filtered_as_by_their_covariance(channels, seed):
     first = clean + 5 * rng.normal(size=clean.shape)
     grid = grid_of(noisy, (4, 5))
     corners = np.transpose(np.divmod(_centers(grid), grid.columns))
-    # with sigma far below the noise all means differ clearly
+    # with sigma far below the noise, all means differ clearly
     for size, sigma in ((3, 20.0), (40, 20.0), (12, 5.0)):
         expected = oracle.filter_groups(noisy, first, 4, 5, corners, 15, size, sigma)
         found = filter_groups(noisy, first, grid, sigma=sigma, group_size=size)
@@ -201,7 +201,7 @@ def test_groups_never_increase_the_error(name, group_size, seed):
 def test_groups_of_small_and_of_flat_images():
     flat = np.full((9, 9, 1), 5.0)
     grid = grid_of(flat, (8, 8))
-    # a window in a corner holds only two by two patches
+    # a window in a corner contains only two by two patches
     assert_allclose(filter_groups(flat, flat, grid, sigma=1.0, group_size=50), flat)
     assert_allclose(filter_groups(flat, flat, grid, sigma=1e-200, group_size=50), flat)
     one = grid_of(flat, (9, 9))
@@ -223,8 +223,8 @@ def test_every_patch_is_within_its_bound(dtype, seed):
     codes = orthogonal_matching_pursuit(
         data, prepare_atoms(model.components_), n_nonzero=32, tol_sq=np.full(len(data), bound)
     )
-    assert np.mean(codes.residual_sq <= bound) > 0.99  # 32 atoms fit nearly all patches
-    # computed in float32
+    assert np.mean(codes.residual_sq <= bound) > 0.99  # 32 atoms represent nearly all patches
+    # this is computed in float32
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-6)
     assert_allclose(error_gain(64), 1.15008, atol=1e-4)  # the published value is 1.15
     assert_allclose(chi2.cdf(192 * error_gain(192) ** 2, 192), 0.957)
@@ -248,7 +248,8 @@ def test_learned_atoms_are_better_than_cosines(seed):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_noise_is_recovered(channels, sigma, seed):
     _, noisy = picture(seed, (96, 96, channels), sigma)
-    assert_allclose(noise_level(noisy), sigma, rtol=0.1)  # some thousand patches of edges
+    # there are some thousand patches of edges
+    assert_allclose(noise_level(noisy), sigma, rtol=0.1)
     assert noise_level(np.full((20, 20, channels), 3.0)) < 1e-12
     model = DictionaryDenoiser(random_state=seed, max_iter=2).fit(noisy)
     assert_allclose(model.noise_std_, noise_level(noisy), rtol=1e-12)
@@ -274,7 +275,8 @@ def test_limit_of_texture_matches_pure_noise(channels):
         np.sum(np.square(np.subtract(*parts)), axis=(1, 2, 3))
         for parts in ((noise[:, 2:], noise[:, :-2]), (noise[:, :, 2:], noise[:, :, :-2]))
     )
-    # a gamma distribution approximates the quadratic form, and the quantile is drawn
+    # the quadratic form is approximated by a gamma distribution, and the quantile is estimated
+    # from draws
     assert_allclose(_texture_of_noise(channels), np.quantile(texture, 0.99), rtol=0.02)
 
 
@@ -298,7 +300,7 @@ def test_scale_shift_threads_memory_and_precision(seed):
     scaled = DictionaryDenoiser(20 / 256, **given).fit_transform(noisy / 256)
     assert_allclose(256 * scaled, out, rtol=1e-9)
     shifted = DictionaryDenoiser(20, **given).fit_transform(noisy + 4096)
-    # rounding of the shifted image can decide ties between atoms
+    # rounding errors of the shifted image can decide ties between atoms
     assert np.mean(np.abs(shifted - 4096 - out) > 1e-6) < 0.01
     assert_array_equal(DictionaryDenoiser(20, n_jobs=2, **given).fit_transform(noisy), out)
     with sklearn.config_context(working_memory=0.001):

@@ -87,7 +87,7 @@ def test_groups_fill_in_rounds(seed, monkeypatch):
     filled = model.fit_transform(seen)[:, :, None]
     known = ~np.isnan(seen)[:, :, None]
 
-    # groups start from corners half a patch apart, and from the last ones
+    # groups start at corners half a patch apart, and at the last ones
     corners = [(y, x) for y in (*range(0, 10, 2), 10) for x in (*range(0, 11, 2), 11)]
     for sigma in (20.0, 2.8):
         average = oracle.filter_groups(filled, filled, 4, 4, corners, 15, 6, sigma)
@@ -255,7 +255,7 @@ def test_edge_cases(seed):
         point = np.where(np.arange(3) == 1, np.nan, 2.0)[:, None]
         assert_allclose(model.fit_transform(point), 2)
         color = np.stack([whole, whole, whole], axis=2)
-        color[::2, 1::2, 1] = np.nan  # some pixels lack a single channel
+        color[::2, 1::2, 1] = np.nan  # some pixels lack only one channel
         assert np.abs(model.fit_transform(color) - whole[:, :, None]).max() < 40
 
     with pytest.raises(ValueError, match="no pixel of X is known"):

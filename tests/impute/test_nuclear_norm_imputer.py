@@ -98,7 +98,8 @@ def test_soft_matches_plain_soft_impute(seed):
     L = oracle.soft_impute(X, known, alpha)
     imputer = convex(0.2, alpha_scale="relative").fit(X)
     assert_allclose(imputer.alpha_, alpha, rtol=1e-10)
-    # at a relative gap of 1e-9 in the objective, the error of the matrix is about its root
+    # if the relative gap of the objective is 1e-9, the error of the matrix is about the root of
+    # that
     assert_allclose(fit_of(imputer), L, atol=1e-4 * np.abs(L).max())
 
 
@@ -114,7 +115,7 @@ def test_weighted_problem_matches_conic_solver_and_proximal_gradient(spread, see
     value = oracle.weighted_objective(X, weights, fit_of(ours), alpha)
     assert_allclose(ours.objective_, value, rtol=1e-10)
 
-    # the conic solver gets the roots of the weights
+    # the conic solver gets the square roots of the weights
     stated = matrix_completion(X, known, alpha, weights)
     assert solve(stated, solver="SCS", eps=1e-9, max_iters=100_000)
     # SCS reaches this accuracy
@@ -158,7 +159,8 @@ def test_weights_of_a_sparse_table_match_those_of_the_dense_one(seed):
     dense = NuclearNormImputer(**settings).fit(X, entry_weight=weights)
     for form in (weights, sparse.csr_array(weights), sparse.coo_matrix(weights)):
         thin = NuclearNormImputer(**settings).fit(table, entry_weight=form)
-        assert_allclose(fit_of(thin), fit_of(dense), atol=1e-4)  # both have a gap of 1e-10
+        # both solutions have a gap of 1e-10
+        assert_allclose(fit_of(thin), fit_of(dense), atol=1e-4)
         assert_allclose(thin.objective_, dense.objective_, rtol=1e-8)
         assert_allclose(thin.mean_, dense.mean_, rtol=1e-12)
         score = dense.score(X, entry_weight=weights)
@@ -213,7 +215,7 @@ def test_sparse_table_matches_dense(seed, alpha):
     dense = NuclearNormImputer(alpha=alpha, **settings).fit(X)
     thin = NuclearNormImputer(alpha=alpha, **settings).fit(S)
     assert_allclose(thin.alpha_, dense.alpha_, rtol=1e-9)
-    # both objectives are within the tolerance, so the matrices agree to about its root
+    # both objectives are within the tolerance, so the matrices agree up to about its root
     atol = 2e-3 * np.abs(X[known]).max()
     assert_allclose(thin.transform(S), dense.transform(X), atol=atol)
 
@@ -238,7 +240,7 @@ def test_compiled_loops_match_plain_python():
 def test_optimality_conditions(seed, fraction):
     _, known, X = low_rank(np.random.default_rng(seed), 50, 40, noise=0.5)
     imputer = convex(fraction, alpha_scale="relative", tol=1e-10).fit(X)
-    assert imputer.dual_gap_ <= 1e-9  # the rows are regressed once more at the end
+    assert imputer.dual_gap_ <= 1e-9  # at the end, the rows are regressed once more
     R = np.where(known, X - fit_of(imputer), 0)
     alpha = imputer.alpha_
     U, s, Vt = np.linalg.svd(fit_of(imputer))
@@ -259,7 +261,8 @@ def test_gap_matches_an_independent_formula_and_bounds_the_error(seed):
             imputer.fit(X)
         value = oracle.objective(X, known, fit_of(imputer), alpha)
         assert_allclose(imputer.objective_, value, rtol=1e-10)
-        # the oracle searches a grid of dual points, which is slightly worse than the best
+        # the oracle searches a grid of dual points, whose best point is slightly worse than the
+        # optimum
         assert_allclose(
             imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), alpha), atol=1e-5
         )
@@ -280,7 +283,8 @@ def test_weighted_gap_matches_an_independent_formula_and_bounds_the_error(seed):
         L = fit_of(imputer)
         value = oracle.weighted_objective(X, weights, L, alpha)
         assert_allclose(imputer.objective_, value, rtol=1e-10)
-        # the oracle searches a grid of dual points, which is slightly worse than the best
+        # the oracle searches a grid of dual points, whose best point is slightly worse than the
+        # optimum
         assert_allclose(
             imputer.dual_gap_, oracle.weighted_gap(X, weights, L, alpha), atol=1e-5
         )
@@ -415,7 +419,7 @@ def test_rank_cap_finds_the_planted_table(seed):
     imputer = convex(0, n_components=3, tol=1e-6).fit(X)
     assert imputer.n_components_ == 3
     error = (imputer.transform(X) - truth)[~known]
-    # 3 (80 + 50 - 3) numbers are estimated from 2000 cells of noise 0.01
+    # 3 (80 + 50 - 3) numbers are estimated from 2000 cells with noise of 0.01
     assert np.sqrt(np.mean(error**2)) < 0.01
     assert imputer.dual_gap_ == np.inf
 
@@ -505,7 +509,7 @@ def test_scale_equivariance(settings, factor):
     X = make_ratings(40, 20, observed=0.5, random_state=0)[0]
     one = NuclearNormImputer(**settings).fit(X)
     other = NuclearNormImputer(**settings).fit(X * factor)
-    # rounding only, magnified by the condition of the row problems
+    # only rounding errors, amplified by the condition of the problems of the rows
     assert_allclose(other.transform(X * factor), one.transform(X) * factor, rtol=1e-6)
     assert_allclose(other.score(X * factor), one.score(X) * factor, rtol=1e-6)
 
@@ -577,7 +581,7 @@ def test_missing_mark_does_not_matter():
     assert_array_equal(imputer.fit_transform(frame), filled)
 
 
-# use in scikit-learn
+# use within scikit-learn
 
 
 @pytest.mark.recovery
@@ -638,7 +642,7 @@ def test_sparse_zeros_are_known_and_the_table_stays_sparse():
     imputer = NuclearNormImputer(alpha=0.5, keep_empty_features=True).fit(S)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 8 * n * p / 4  # a quarter of one array of this shape
+    assert peak < 8 * n * p / 4  # the limit is a quarter of one array of this shape
     assert np.isfinite(imputer.predict_entries([0, n - 1], [0, p - 1])).all()
     with pytest.raises(ValueError, match="missing_values=0"):
         NuclearNormImputer(missing_values=0).fit(S)
@@ -855,7 +859,7 @@ def test_bounds_clip_the_imputed_values_only(form, seed):
     assert_array_equal(bounded.transform(X), expected)
     assert (plain != expected).any()
 
-    # single cells agree, and errors on cells within the bounds never grow
+    # single cells agree, and errors of cells within the bounds never grow
     rows, columns = np.nonzero(missing)
     cells = bounded.predict_entries(rows, columns)
     assert_allclose(cells, expected[missing], rtol=1e-6, atol=1e-6)

@@ -114,7 +114,7 @@ def test_a_lost_component_has_the_cosine_zero():
     empty = matched(reference, np.vstack([reference[:2], np.zeros(5)]))
     assert_array_equal(empty.cosines, [1, 1, 0])
 
-    # if there are more components than in the reference, the best are used
+    # if there are more components than in the reference, the best ones are used
     more = matched(reference[:1], np.eye(5)[::-1])
     assert_array_equal(more.cosines, [1])
 
@@ -133,7 +133,7 @@ def test_subspace_cosines_are_cosines_of_projections(seed):
     projected = [B.T @ np.linalg.lstsq(B.T, a, rcond=None)[0] for a in A]
     expected = np.linalg.norm(projected, axis=1) / np.linalg.norm(A, axis=1)
     assert_allclose(subspace_cosines(A, B), expected)
-    # a repeated vector adds nothing to the span
+    # a repeated vector does not change the span
     assert_allclose(subspace_cosines(A, np.vstack([B, B[:1]])), expected)
 
 
@@ -199,7 +199,7 @@ def test_default_length_of_blocks_follows_the_autocorrelation():
     assert result.block_length == np.ceil(
         (6**0.5 * rho / (1 - rho**2)) ** (2 / 3) * 2000 ** (1 / 3)
     )
-    # blocks have at most a fifth of the rows
+    # blocks contain at most a fifth of the rows
     slow = np.sin(np.linspace(0, 6, 200))[:, None] * [1.0, 2.0]
     slow += 1e-3 * np.random.default_rng(0).normal(size=slow.shape)
     short = bootstrap_components(SlowFeatureAnalysis(1), slow, n_bootstraps=2)
@@ -219,7 +219,7 @@ def test_quantiles_and_stability_equal_refits_by_hand(seed):
     for one in np.random.RandomState(seed).randint(2**31 - 1, size=5):
         rows = np.random.RandomState(one).randint(80, size=80)
         refit = PCA(2).fit(X[rows]).components_
-        # the two components are clearly separated, so their order stays
+        # the two components are clearly separated, so their order does not change
         values.append(refit * np.sign((refit * reference).sum(axis=1))[:, None])
     ends = np.quantile(values, [0.025, 0.975], axis=0, method="weibull")
     assert_allclose([result.low, result.high], ends)
@@ -251,7 +251,7 @@ def test_loadings_equal_stored_values():
     cca = RegularizedCCA(2, alpha=0.1)
     result = bootstrap_components(cca, X, Y, n_bootstraps=6, random_state=0)
     assert result.quantity == "loadings"
-    assert_allclose(result.low[0], LOWER, rtol=1e-6)  # LAPACK versions may differ
+    assert_allclose(result.low[0], LOWER, rtol=1e-6)  # versions of LAPACK may differ
     assert_allclose(result.high[0], UPPER, rtol=1e-6)
 
 
@@ -356,7 +356,7 @@ CASES = [
 
 
 @pytest.mark.recovery
-@pytest.mark.filterwarnings("ignore:bootstrap_components. components")  # dense codes
+@pytest.mark.filterwarnings("ignore:bootstrap_components. components")  # the codes are dense
 @pytest.mark.parametrize(
     ("estimator", "sample"), CASES, ids=lambda value: type(value).__name__
 )
@@ -439,7 +439,7 @@ def test_refit_is_stationary_on_its_support(seed, positive):
     )
     assert result.converged
     if positive:
-        # the codes reach the bound of zero; otherwise the test shows nothing
+        # the codes reach the bound of zero; otherwise the test would not show anything
         assert result.codes.min() >= 0
         assert (result.codes[W != 0] == 0).any()
     assert not result.codes[W == 0].any()
@@ -455,7 +455,7 @@ def test_refit_is_stationary_on_its_support(seed, positive):
         ),
     )
     for gradient, values in gradients:
-        assert_allclose(gradient[values != 0], 0, atol=1e-6)  # the entries have order 10
+        assert_allclose(gradient[values != 0], 0, atol=1e-6)  # the entries are of order 10
 
 
 def errors(estimator, X, truth):
@@ -505,7 +505,7 @@ def test_kinds_of_tables(seed):
     assert dense.feature_names is None
     assert_array_equal(frame.low, dense.low)
     assert_array_equal(lists.low, dense.low)
-    assert_allclose(rows.low, dense.low, atol=1e-6)  # the order of summation differs
+    assert_allclose(rows.low, dense.low, atol=1e-6)  # sums are computed in a different order
 
 
 @pytest.mark.edge
@@ -514,7 +514,8 @@ def test_estimator_and_table_are_not_changed():
     before = X.copy()
     pca = PCA(2)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DoubtfulResultWarning)  # two refits decide nothing
+        # two refits are too few for a decision
+        warnings.simplefilter("ignore", DoubtfulResultWarning)
         bootstrap_components(pca, X, n_bootstraps=2)
     assert not hasattr(pca, "components_")
     assert_array_equal(X, before)
@@ -573,7 +574,8 @@ def test_warnings_of_refits_are_counted():
         warnings.simplefilter("always")
         bootstrap_components(SparseNMF(2, max_iter=1), parts(0), n_bootstraps=4)
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
-    assert len(messages) == 2  # one message for the fit of all rows, and one for the refits
+    # there is one message for the fit of all rows, and one for the refits
+    assert len(messages) == 2
     assert "number of warnings in the refits: 4. The first is: SparseNMF" in messages[1]
 
 

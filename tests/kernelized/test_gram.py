@@ -20,7 +20,7 @@ NAMES = sorted(KERNEL_NAMES - {"precomputed"})
 
 
 def samples(seed, n=7, p=3):
-    # chi2 needs positive numbers
+    # chi2 requires non-negative numbers
     return np.random.default_rng(seed).uniform(0.1, 1, size=(n, p))
 
 
@@ -51,7 +51,7 @@ def test_variance_of_all_entries(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, 7)) * (rng.random((300, 7)) < 0.3)
     times = rng.integers(0, 4, size=300)
-    for shift in (0.0, 1e7):  # the digits of a large mean do not cancel
+    for shift in (0.0, 1e7):  # the digits of a large mean are not lost by cancellation
         assert variance_of_entries(X + shift) == pytest.approx(X.var(), rel=1e-7)
     rows = sparse.csr_array(X)
     assert variance_of_entries(rows) == pytest.approx(X.var(), rel=1e-12)

@@ -353,7 +353,8 @@ def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
     low = clone(exact).set_params(solver="nystroem", max_rank=700, random_state=0).fit(X)
     assert_allclose(low.score_samples(X), exact.score_samples(X), atol=1e-7)
     assert_allclose(low.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
-    # the folds of the thresholds differ; each threshold is a quantile of at least 500 residuals
+    # the folds from which the thresholds come differ; each threshold is a quantile of at least 500
+    # residuals
     share = np.mean(exact.score_samples(X) < low.offset_)
     assert abs(share - np.mean(exact.predict(X) < 0)) < 0.04
 
@@ -369,7 +370,7 @@ def test_rows_determine_their_fold(seed):
     assert_array_equal(landmarks.numbers_of_rows(X * -1.0 * -1.0), numbers)
     X = rng.normal(size=(20_000, 2))
     counts, _ = np.histogram(landmarks.numbers_of_rows(X), bins=20, range=(0, 1))
-    # the statistic is chi-square with 19 degrees of freedom
+    # the statistic has a chi-square distribution with 19 degrees of freedom
     assert ((counts - 1000) ** 2 / 1000).sum() < 60
 
 
@@ -422,7 +423,7 @@ def test_sparse_views_frames_and_maps(model, names, tmp_path, monkeypatch):
     X, _ = table()
     X = np.where(np.abs(X) < 1, 0, X)
     Y = target_of(model, X, None)
-    # kernel values far from a matrix of low rank: their rounding errors are not magnified
+    # the kernel matrix is far from low rank, so its rounding errors are not amplified
     model = clone(model).set_params(gamma=1.0)
     here = clone(model).fit(sparse.csr_array(X), Y)
     rows = in_dask(X, (150, 0, 250)).map_blocks(sparse.csr_array)

@@ -171,7 +171,7 @@ def test_stationary_kernels_depend_on_differences_only(kernel, twin, seed):
     for shift in (
         0.125,
         0.5,
-    ):  # numbers are exact in binary; some kernels accept only non-negative numbers
+    ):  # the numbers are exact in binary; some kernels accept only non-negative numbers
         K = kernel(X + shift, Y + shift)
         assert_allclose(K, kernel(X, Y), rtol=1e-12, atol=1e-12 * np.abs(K).max())
 
@@ -229,7 +229,8 @@ def test_gradients_match_finite_differences(kernel, twin, seed):
         step = np.zeros(kernel.n_dims)
         step[j] = 1e-5
         up, down = (kernel.clone_with_theta(kernel.theta + s * step)(X) for s in (1, -1))
-        # central differences have an error of about step^2 and rounding over step
+        # central differences have an error of about step^2, plus the rounding error divided by the
+        # step
         assert_allclose(gradient[:, :, j], (up - down) / 2e-5, rtol=1e-6, atol=1e-7 * scale)
 
 
@@ -280,7 +281,7 @@ def test_wrapped_samples_are_unwrapped(kernel, twin):
     if type(kernel).__name__ in ("Conformal", "Pullback", "Covariance"):
         return  # a user's function receives the samples unchanged
     if any(type(k).__module__.startswith("sklearn") for k in kernel.get_params().values()):
-        return  # scikit-learn's kernels do not unwrap
+        return  # kernels of scikit-learn do not unwrap the samples
     if type(kernel).__name__ == "DistanceKernel" or hasattr(kernel, "edges"):
         return
     X = draw(twin, 0)
@@ -305,7 +306,8 @@ def test_works_in_gaussian_process_regression(kernel, twin):
         return
     X = draw(twin, 3, n=8)
     if not isinstance(X, np.ndarray) and isinstance(X[0], np.ndarray | tuple):
-        return  # scikit-learn accepts these only in a wrapper, tested with SampleColumn
+        # scikit-learn accepts these samples only in a wrapper, which is tested with SampleColumn
+        return
     y = np.linspace(-1, 1, 8)
     model = GaussianProcessRegressor(kernel + WhiteKernel(1.0, "fixed"), optimizer=None)
     model.fit(X, y)

@@ -106,7 +106,7 @@ def test_worked_examples():
     assert_allclose(HMMFisher(**BOOK)([S], [T]), 1.479809337, atol=1e-9)
     chain = MarkovFisher(startprob=BOOK["startprob"], transmat=BOOK["transmat"])
     assert_allclose(chain([S], [T]), 5.126984127, atol=1e-9)
-    # the fit has mean 1 and variance 4
+    # the fit has a mean of 1 and a variance of 4
     normal = GaussianMixture(1).fit(np.array([[-1.0], [3.0]]))
     kernel = Fisher(normal, information=np.array([0.25]), parameters="m")
     assert_allclose(kernel([[3.0]], [[0.0]]), -0.5, rtol=1e-5)
@@ -224,7 +224,7 @@ def test_scores_of_vectors_are_derivatives(kind):
     model = HiddenMarkovModel(start, move, name, tuple(emission))
     found = HMMFisher(model, parameters="e").features(X)
 
-    # central differences of the log-likelihood by each parameter
+    # compute central differences of the log-likelihood with respect to each parameter
     h = 1e-5
     slopes = []
     for which, values in enumerate(emission):
@@ -304,7 +304,8 @@ def test_information_whitens_the_training_scores(information):
     second = F.T @ F / len(F)
     if information == "diagonal":
         assert_allclose(np.diag(second), 1.0)
-    else:  # the result is a projection, because constrained scores are linearly dependent
+    # the result is a projection, because scores under constraints are linearly dependent
+    else:
         assert_allclose(second @ second, second, atol=1e-8)
         assert round(np.trace(second)) == 2 + 3 * 2 + 3 * 3
 
@@ -415,7 +416,7 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
         assert again == settled
         assert_array_equal(again(X), settled(X))
     other = kernel.from_data(["aaab", "aaba"])
-    assert repr(other) != repr(settled)  # caches distinguish the folds by their representation
+    assert repr(other) != repr(settled)  # caches distinguish the folds by their `repr`
 
     # fit separate models in each fold
     model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
@@ -636,7 +637,7 @@ def test_estimators_fix_parameters_and_encode_each_sample_once(make, kernel, mon
     monkeypatch.setattr(cls, name, lambda self, S: seen.append(len(S)) or real(self, S))
     k = Normalized(kernel)
     model = make(k).fit(X, y)
-    # encode at most once for the parameters and once for all values
+    # encode at most once for the parameters, and once for all values
     assert sum(seen) <= 2 * len(X)
     expected = model.predict(X[:6])
     for other in (np.array(X, dtype=object), np.array(X), pd.Series(X)):

@@ -356,7 +356,7 @@ def test_a_small_cache_does_not_allocate_a_large_table():
     cache.values(kernel, X, X[:10])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # keys, lists and the result fit; the square table would take 122 MiB
+    # keys, lists and the result fit into memory; the square table would take 122 MiB
     assert peak < 6 * 2**20
     assert cache._size() <= 2**20
 

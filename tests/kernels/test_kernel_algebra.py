@@ -63,7 +63,7 @@ def test_random_half_spaces_estimate_the_angle():
     X = np.array([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.2]])
     angle = np.arccos(np.clip(Normalized(LINEAR)(X), -1, 1))
     kernel = MonteCarlo(half_space, n_components=20_000)
-    # Hoeffding: at most 0.025 for six pairs at once with probability 1 - 0.02
+    # Hoeffding: the error is at most 0.025 for six pairs at once, with probability 1 - 0.02
     assert_allclose(kernel(X), 1 - 2 * angle / np.pi, atol=0.04)
     Z = kernel.features(X)
     assert Z.shape == (3, 20_000)
@@ -128,8 +128,8 @@ def test_gradients_of_normalised_logarithms(kernel, X):
     for i in range(len(kernel.theta)):
         step = 1e-6 * np.eye(len(kernel.theta))[i]
         up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-        # the error of central differences is the rounding of logarithms of about a thousand, over
-        # the step
+        # the error of central differences is the rounding error of logarithms of about a thousand,
+        # divided by the step
         assert_allclose(gradient[:, :, i], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
 
 

@@ -112,8 +112,8 @@ def test_gradient_in_logarithms_of_long_series(seed):
     kernel = Normalized(GlobalAlignment(20.0, sigma_bounds=(1.0, 100.0)))
     _, gradient = kernel(X, eval_gradient=True)
     up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (1e-5, -1e-5))
-    # the error of central differences is the rounding of logarithms of some hundreds, over the
-    # step
+    # the error of central differences is the rounding error of logarithms of several hundred,
+    # divided by the step
     assert_allclose(gradient[:, :, 0], (up - down) / 2e-5, rtol=1e-5, atol=1e-8)
 
 

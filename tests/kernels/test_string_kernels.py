@@ -325,7 +325,7 @@ def test_every_code_point_is_a_symbol(kernel):
     strange = str.maketrans("abcd", "\u00e9\x00\U0001f600\ud800")
     X = texts(np.random.default_rng(1), 8, 12)
     assert_array_equal(kernel([x.translate(strange) for x in X]), kernel(X))
-    # compare one code point with two
+    # compare one code point with two code points
     composed = "\u00e9"
     decomposed = "e\u0301"
     assert_array_equal(PSpectrum(1)([composed], [decomposed]), [[0.0]])
@@ -497,7 +497,7 @@ def test_diagonals_stay_with_encoded_samples(kernel, seed):
     assert_allclose(other(E[:4], E), other(X)[:4], rtol=1e-13)
     assert_array_equal(nested.diag(E), np.diag(K))
     d = kernel.diag(E)
-    d[:] = 0.0  # overwriting this copy must change nothing
+    d[:] = 0.0  # overwriting this copy must not change anything
     assert_array_equal(kernel.diag(E), kernel.diag(X))
 
 

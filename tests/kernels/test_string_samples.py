@@ -30,7 +30,7 @@ def on_strings(twin):
     return all(isinstance(x, str) for x in twin.samples(np.random.default_rng(0), 3))
 
 
-# Kernels on strings; a user's function divides the samples of `Convolution`.
+# Kernels on strings; for `Convolution`, a user's function divides the samples.
 KERNELS = [
     kernel
     for cls in all_kernels()

@@ -79,7 +79,7 @@ each = pytest.mark.parametrize("kernel", UNSETTLED, ids=lambda k: type(k).__name
     ids=lambda x: type(x).__name__,
 )
 def test_worked_examples(kernel, expected):
-    # the book prints five digits
+    # the book prints only five digits
     assert_allclose(kernel(D)[: len(expected)], expected, atol=5e-6)
 
 
@@ -367,7 +367,7 @@ def test_terms_in_every_document_and_in_none():
     assert_array_equal(kernel.diag([[5, 0, 0], [0, 0, 7]]), 0.0)
     assert_array_equal(TfIdf(corpus=np.zeros((2, 3)))(corpus), 0.0)
     assert_array_equal(GeneralizedVectorSpace(corpus=corpus)([[0, 0, 1]]), 0.0)
-    # the kernel keeps 3
+    # the kernel retains 3 dimensions
     assert_array_equal(SemanticDiffusion(corpus=corpus).diag([[0, 0, 3]]), 9.0)
     assert_array_equal(SemanticDiffusion(corpus=np.zeros((2, 3)))(corpus), corpus @ corpus.T)
 

@@ -268,7 +268,8 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
         slopes = X.T @ model.dual_ if positive else np.abs(X.T @ model.dual_)
         assert slopes.max() <= 1
         missed = np.linalg.norm(y - X @ model.coef_)
-        # the equations hold up to rounding, and a bound to the last digit of the norm
+        # the equations are satisfied up to rounding, and a bound is satisfied to the last digit of
+        # the norm
         assert missed <= max(bound * (1 + 1e-15), 1e-8 * np.linalg.norm(y))
 
 
@@ -337,7 +338,7 @@ def test_noise_costs_no_more_than_in_proportion(seed):
     noise *= 0.05 * np.linalg.norm(X @ w) / np.linalg.norm(noise)
     bound = float(np.linalg.norm(noise))
     model = equations(residual_tol=bound).fit(X, X @ w + noise)
-    # |X h| <= 2 bound, and X shrinks such sparse differences by little: a constant of ten is safe
+    # |X h| <= 2 bound, and X hardly shrinks such sparse differences: a constant of ten is safe
     assert np.linalg.norm(model.coef_ - w) <= 10 * bound / np.sqrt(80)
 
 
@@ -489,7 +490,7 @@ def test_recovery_fails_at_the_theoretical_threshold(share):
         return hits / trials
 
     norm = np.linalg.norm
-    # the transition at this size is about a tenth wide on either side
+    # at this size, the transition is about a tenth wide on either side
     assert success(0.75 * turn) >= 0.9
     assert success(1.3 * turn) <= 0.1
 

@@ -175,7 +175,7 @@ def test_degenerate_data(seed):
     X, y = data(seed)
     constant = BridgeRegression(0.1).fit(X, np.full(80, 3.0))
     assert (constant.coef_ == 0).all()
-    # the prediction is the mean of y, up to rounding
+    # the prediction is the mean of y, up to rounding errors
     assert_allclose(constant.predict(X), 3, rtol=1e-14)
     # include a constant column and a repeated column
     flat = np.column_stack([X, np.ones(80), X[:, 0]])

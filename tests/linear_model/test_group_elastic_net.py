@@ -236,7 +236,8 @@ def test_automatic_penalty_ignores_samples_of_weight_zero():
 def test_squared_norm_keeps_copies_together():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 6))
-    X = np.hstack([X, X + 1e-3 * rng.normal(size=X.shape)])  # groups 2 and 3 copy 0 and 1
+    # groups 2 and 3 are copies of groups 0 and 1
+    X = np.hstack([X, X + 1e-3 * rng.normal(size=X.shape)])
     y = X[:, :3].sum(axis=1) + 0.1 * rng.normal(size=100)
     norms = GroupLasso(0.05, 3, ridge=0.1).fit(X, y).group_norms_
     assert_allclose(norms[0], norms[2], rtol=0.05)

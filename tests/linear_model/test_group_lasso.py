@@ -81,7 +81,8 @@ def test_more_features_than_samples(l1_ratio, positive, seed):
     # the tolerance is the accuracy of the conic solver
     assert_allclose(reached, least, rtol=1e-5)
     assert model.dual_gap_ <= 1e-8
-    # with many features, few of them used, inner products and columns give equal results
+    # if there are many features and few are used, working with inner products or with columns
+    # gives equal results
     few = GroupLasso(0.3, labels).fit(X, y)
     again = GroupLasso(0.3, labels).fit(sparse.csc_array(X), y)
     assert_allclose(value(few, X, y, labels), value(again, X, y, labels), rtol=1e-8)
@@ -91,7 +92,7 @@ def test_more_features_than_samples(l1_ratio, positive, seed):
 def test_coefficients_of_the_conic_solver(seed):
     X, y, labels = planted(seed)
     model = GroupLasso(0.3, labels, fit_intercept=False).fit(X, y)
-    # the coefficients of the conic solver are as accurate as the root of its objective
+    # the error of the coefficients of the conic solver is the root of the error of its objective
     _, coef = conic_minimum(X, y, labels, 0.3, intercept=False)
     assert_allclose(model.coef_, coef, atol=1e-4 * np.abs(coef).max())
     assert model.intercept_ == 0
@@ -146,7 +147,7 @@ def test_newton_direction_by_the_hessian(samples, times, seed):
 
     h = 1e-6
     H = (gradient(z + h * np.eye(k)) - gradient(z - h * np.eye(k))) / (2 * h) + rows @ rows.T
-    if samples == 0:  # norms alone have no curvature along the groups
+    if samples == 0:  # the norms alone have no curvature along the groups
         slope = H @ slope
     d = newton_direction(rows, slope, z, first, lams / np.sqrt(np.add.reduceat(z * z, first)))
     # the tolerance is the accuracy of differences, or of conjugate gradients
@@ -174,7 +175,7 @@ def test_sweeps_by_columns_and_by_rows_with_the_same_inner_products(positive, se
     target = work.target(y, X.T @ y)
     assert_allclose(work.Z @ target, X[:, work.columns].T @ y, atol=1e-12)
 
-    # make a few sweeps by rows of the factor, and by columns of X
+    # make a few sweeps over rows of the factor, and over columns of X
     rest = (weights[work.groups], 0.05, work.largest, positive, 5)
     a = np.zeros(12)
     b = np.zeros(12)
@@ -386,10 +387,10 @@ def test_warm_start_path_ends_where_a_cold_start_ends(seed):
         cold = GroupLasso(alpha, labels, tol=1e-12).fit(X, y)
         assert_allclose(
             warm.coef_, cold.coef_, atol=1e-4
-        )  # root of the gap, small singular values
+        )  # the tolerance is the root of the gap, divided by small singular values
     again = warm.n_iter_
     assert warm.fit(X, y).n_iter_ <= again
-    assert warm.fit(X[:, :20], y).coef_.shape == (20,)  # other features cause a cold start
+    assert warm.fit(X[:, :20], y).coef_.shape == (20,)  # other features lead to a cold start
 
 
 def test_warm_start_of_other_features_needs_other_groups():

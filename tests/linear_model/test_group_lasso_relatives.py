@@ -112,7 +112,7 @@ def test_lists_without_overlap_are_labels_and_overlap_starts_warm(seed):
     cold = GroupLasso(0.1, CHAIN).fit(X, y)
     assert_array_equal([list(members) for members in cold.groups_], CHAIN)
     by_statement = GroupLasso(0.1, CHAIN, solver="cvxpy", tol=1e-6).fit(X, y)
-    assert_allclose(by_statement.predict(X), cold.predict(X), atol=1e-3)  # gap 1e-6
+    assert_allclose(by_statement.predict(X), cold.predict(X), atol=1e-3)  # the gap is 1e-6
 
 
 # logistic loss ---------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_classifier_with_groups_of_one_is_the_lasso(alpha, seed):
     ).fit(X, y)
     assert_allclose(
         model.predict_proba(X), peer.predict_proba(X), atol=1e-4
-    )  # saga's tolerance
+    )  # the tolerance is the tolerance of saga
 
 
 @pytest.mark.certificate
@@ -175,7 +175,7 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
     else:
         with pytest.warns(ConvergenceWarning, match="relative duality gap"):
             model = GroupLassoClassifier(max_iter=max_iter, **settings).fit(X, y)
-    zero = np.log(2)  # labels are balanced
+    zero = np.log(2)  # the classes are equally large
     assert value(model) - optimum <= model.dual_gap_ * zero * (1 + 1e-6) + 1e-9
     if max_iter < 100:
         # the penalty is strong enough to matter
@@ -205,7 +205,7 @@ def test_certificate_holds_with_small_group_weights(light, group, kind, seed):
     assert model.dual_gap_ <= 1e-8
     assert model.n_iter_ <= 12
 
-    # if stopped early, the gap bounds the distance to the optimum
+    # if stopped early, the gap still bounds the distance to the optimum
     groups = [np.flatnonzero(labels == g) for g in range(8)]
 
     def value(model):
@@ -272,7 +272,7 @@ def test_classifier_of_extremes(seed):
     assert not GroupLassoClassifier(top * 1.001, 4).fit(X, y).coef_.any()
     assert GroupLassoClassifier(top * 0.98, 4).fit(X, y).coef_.any()
 
-    # the classes are separable, or one is rare
+    # the classes are separable, or one of them is rare
     separable = GroupLassoClassifier(1e-4, 4).fit(X, np.sign(X[:, 0] - X[:, 0].mean()))
     assert separable.dual_gap_ <= 1e-8
     rare = np.where(np.arange(len(y)) < 2, 1, 0)

@@ -101,7 +101,7 @@ def test_weighted_linear_kernel_is_the_weighted_perceptron(n_classes, class_weig
     theirs = Perceptron(tol=None, **settings)
     if n_classes == 2:
         theirs.set_params(class_weight=class_weight).fit(X, y, sample_weight=weights)
-    else:  # scikit-learn weights a class only in its own function
+    else:  # scikit-learn applies the weight of a class only in the function of this class
         by_sample = weights * compute_sample_weight(class_weight, y)
         theirs.fit(X, y, sample_weight=by_sample)
     settings["class_weight"] = class_weight
@@ -215,7 +215,7 @@ def test_mistake_bound_on_separable_classes(seed):
         weights = rng.choice([0.1, 1.0, 5.0], 200)
         weighted = clone(model).fit(X, y, sample_weight=weights)
         assert weighted.margin_bound_[0] >= margin
-    # a function with a budget may continue to make mistakes, which then bound no margin
+    # a function with a budget may continue to make mistakes, so these do not bound the margin
     for policy in ("oldest", "smallest", "project"):
         model = KernelPerceptron("linear", budget=1, budget_policy=policy, max_iter=200)
         model.set_params(random_state=seed).fit(X, y)

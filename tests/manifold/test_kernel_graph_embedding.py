@@ -91,7 +91,7 @@ def test_graph_of_classes_is_discriminant_analysis(seed):
     model = KernelGraphEmbedding(2, graph="class", gamma=0.05, alpha=0.01).fit(X, y)
     other = KernelDiscriminantAnalysis(gamma=0.05, alpha=0.01).fit(X, y)
     assert_allclose(model.eigenvalues_, other.eigenvalues_, rtol=1e-8)
-    # the estimator has sums over samples instead of means
+    # the estimator uses sums over samples instead of means
     Z = other.transform(new) / np.sqrt(len(X))
     found = model.transform(new)
     assert_allclose(found, Z * np.sign((Z * found).sum(axis=0)), atol=1e-8)

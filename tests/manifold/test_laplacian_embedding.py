@@ -109,7 +109,7 @@ def test_kernel_in_five_forms(seed):
         given.fit(7 * K).embedding_, whole_graph(gamma=0.125).fit_transform(X), atol=1e-8
     )
 
-    # similarities of samples to themselves do not matter for the training samples
+    # similarities of samples to themselves have no effect on the training samples
     assert_allclose(
         given.fit(K + 3 * np.eye(50)).embedding_, given.fit(K).embedding_, atol=1e-8
     )
@@ -188,7 +188,7 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
 
 def neighbours_by_loops(K, k):
     """Similarities of pairs with one sample among the k most similar of the other."""
-    # rounding may change the order of ties
+    # rounding may change the order of tied values
     n = len(K)
     K = np.maximum(K, K.T)
     last = [sorted(row)[-k] for row in K]
@@ -238,7 +238,8 @@ def test_training_samples_keep_their_neighbours(k, seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("k", [12, 20])  # with fewer neighbours, copies disconnect the graph
+# with fewer neighbours, copies would disconnect the graph
+@pytest.mark.parametrize("k", [12, 20])
 def test_blocks_and_copies_have_the_same_neighbours(k, seed):
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi, size=60)

@@ -94,7 +94,7 @@ def test_at_most_reaches_the_optimum_of_the_program(seed):
         n_neighbors=4, constraints="at_most", solver="low_rank", tol=1e-4, random_state=seed
     ).fit(X)
     d2 = squares(X, model.edges_)
-    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers of size one
+    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers whose size is about one
     optimum = unit * unfolding(24, model.edges_, d2 / unit)[0]
     assert_allclose(model.variance_, optimum, rtol=1e-4)
     assert_allclose(model.eigenvalues_.sum(), model.variance_)
@@ -121,7 +121,7 @@ def test_soft_reaches_the_optimum_of_the_program(solver, seed):
         n_neighbors=4, constraints="soft", solver=solver, tol=1e-4, random_state=seed
     ).fit(X)
     d2 = squares(X, model.edges_)
-    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers of size one
+    unit = np.mean(np.sqrt(d2)) ** 2  # conic solvers need numbers whose size is about one
     optimum, _ = unfolding(24, model.edges_, d2 / unit, "soft", model.alpha_ * unit)
     reached = model.variance_ - model.alpha_ * np.sum((model.edge_errors_ * d2) ** 2)
     # the tolerance is the accuracy of the conic solver
@@ -258,7 +258,8 @@ def test_scale_and_rotation(constraints, seed):
     assert_allclose(wide.dual_bound_, 64 * model.dual_bound_)
     Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
     turned = MaximumVarianceUnfolding(solver="low_rank", **settings).fit(X @ Q + 3)
-    assert_allclose(turned.variance_, model.variance_, rtol=1e-3)  # both end within the gap
+    # both results are within the gap
+    assert_allclose(turned.variance_, model.variance_, rtol=1e-3)
     again = MaximumVarianceUnfolding(solver="low_rank", **settings).fit(X[::-1])
     assert_allclose(again.variance_, model.variance_, rtol=1e-3)
 
@@ -329,7 +330,7 @@ def test_few_samples(n, solver):
     assert model.embedding_.shape == (2 * n, 3)
     want = 5 * np.repeat(np.arange(n), 2)
     distances = np.abs(want[:, None] - want)
-    # edges may deviate by the slack
+    # edges may deviate by as much as the slack
     assert_allclose(cdist(model.embedding_, model.embedding_), distances, atol=0.2)
     assert_array_equal(model.transform(X), model.embedding_[::2])
     if n == 1:

@@ -65,7 +65,7 @@ def test_sammons_iteration_ends_no_lower(seed):
     majorised = guttman_transforms(D, start, 3000)
     assert_allclose(
         stress(D, majorised), model.stress_, rtol=1e-4
-    )  # the descent stops when the stress hardly falls
+    )  # the descent stops when the stress hardly falls any more
 
 
 @pytest.mark.oracle
@@ -155,7 +155,7 @@ def test_units_rotation_precomputed_and_order(seed):
     assert_allclose(scaled.stress_, want.stress_, rtol=1e-8)
     assert_allclose(
         scaled.embedding_, 1e3 * want.embedding_, rtol=1e-3, atol=1
-    )  # the minimum is flat
+    )  # the objective is flat near the minimum
 
     Q = np.linalg.qr(rows(seed + 2, 5))[0]
     D = cdist(X, X)
@@ -171,7 +171,7 @@ def test_units_rotation_precomputed_and_order(seed):
     new = rows(seed + 1, 4)
     assert_allclose(
         pdist(given.transform(cdist(new, X))), pdist(want.transform(new)), rtol=1e-2
-    )  # the ends of two descents differ by the tolerance
+    )  # the results of two descents differ by the tolerance
     assert_allclose(given.score(D), want.score(X), rtol=1e-5)
 
 

@@ -299,7 +299,7 @@ def test_empty_sequences_and_collections():
     assert pairwise_alignment([], ["a"]).shape == (0, 1)
     assert pairwise_alignment(["a"], []).shape == (1, 0)
     assert_array_equal(pairwise_alignment(["", "a"], normalize=True), [[0, 0], [0, 1]])
-    # the words have nothing in common
+    # the words have no symbol in common
     path, score = alignment("aaa", "bb", mode="local")
     assert len(path) == 0
     assert score == 0

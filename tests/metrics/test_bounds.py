@@ -79,7 +79,7 @@ def test_mean_of_samples_stays_within_its_bound():
     angles = rng.uniform(0, 2 * np.pi, size=(200, 50))
     means = np.abs(np.exp(1j * angles).mean(axis=1))
     assert (means > bounds.center_of_mass_bound(50, 1.0)).mean() < 0.05
-    assert bounds.center_of_mass_bound(50, 1.0) < 1  # the bound is not vacuous
+    assert bounds.center_of_mass_bound(50, 1.0) < 1  # the bound is not trivial
 
 
 @pytest.mark.recovery
@@ -96,7 +96,7 @@ def test_error_of_a_hard_margin_stays_within_its_bounds():
         trace = float((X[:300] ** 2).sum())
         found = bounds.margin_bound(0.0, margin, trace, 300)
         violated += error > min(found, bounds.compression_bound(len(machine.support_), 300))
-    assert found < 1  # the bound is not vacuous
+    assert found < 1  # the bound is not trivial
     assert violated < 5
 
 
@@ -106,7 +106,7 @@ def test_complexity_is_below_its_bound_by_the_trace(seed):
     for K in (linear_kernel(X), rbf_kernel(X, gamma=0.05)):
         exact = rademacher_complexity(K, 2.0, method="monte_carlo", random_state=seed)
         assert 0 < exact < rademacher_complexity(K, 2.0)
-    # each sample has an independent sign, so there is no variance at all
+    # each sample has an independent sign, so the variance is zero
     assert_allclose(rademacher_complexity(np.eye(50), method="monte_carlo"), 2 / np.sqrt(50))
     assert_allclose(rademacher_complexity(np.eye(50)), 2 / np.sqrt(50))
     assert rademacher_complexity([[4.0]]) == 4.0

@@ -26,7 +26,7 @@ def test_moments_pair_by_pair(seed):
 )
 def test_drawn_pairs_have_the_distances_of_the_metric(metric, seed, monkeypatch):
     X = np.random.default_rng(seed).normal(size=(30, 4))
-    i, j = np.triu_indices(30, 1)  # use every pair once, instead of random pairs
+    i, j = np.triu_indices(30, 1)  # use each pair once, instead of drawing pairs at random
 
     class Pairs:
         def randint(self, low, high=None, size=None):

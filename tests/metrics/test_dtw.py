@@ -216,7 +216,7 @@ def test_soft_minimum_of_jumps_and_spikes(gamma, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(60, 1)).cumsum(axis=0)
     z = rng.normal(size=(90, 1)).cumsum(axis=0)
-    # the series is far from all others, then near
+    # the series is first far from all others, then near them
     late = np.where(np.arange(60) < 30, 20.0, 0.0)[:, None]
     spike = 40.0 * (np.arange(60) == 20)[:, None]
     for y in (x, 5 * x, x + late, x[::-1] + late[::-1], x + spike):
@@ -251,7 +251,7 @@ def test_gradient_of_the_soft_minimum(debias, seed):
         step = np.zeros_like(x)
         step[at] = 1e-6
         up, down = (soft_dtw(x + s * step, z, 0.7, debias=debias) for s in (1, -1))
-        # the error of central differences is rounding over the step
+        # the error of central differences is the rounding error divided by the step
         assert_allclose(slope[at], (up - down) / 2e-6, rtol=1e-6, atol=1e-7)
     assert soft_dtw(x, x, 0.7) < 0
     assert_allclose(soft_dtw(x, x, 0.7, debias=True), 0, atol=1e-12)

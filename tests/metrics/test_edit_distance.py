@@ -45,7 +45,7 @@ def test_machine_words_are_joined(m, seed):
         x[1:],
         x + "a",
     ]
-    # these costs need the general solver, and change each distance by at most 1e-9 per edit
+    # these costs need the general solver, but change each distance by at most 1e-9 per edit
     tiny = 1.0 + 1e-9
     by_table = pairwise_edit_distance([x], Z, gap_cost=tiny, substitution_cost=tiny)
     assert_array_equal(pairwise_edit_distance([x], Z), np.rint(by_table))

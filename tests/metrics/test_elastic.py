@@ -28,7 +28,7 @@ def msm_of_channels(x, z, allowed):
     return sum(plain.msm(x[:, c], z[:, c], 0.5, allowed) for c in range(x.shape[1]))
 
 
-# Parameters of each metric, its function of one pair, and the plain reference.
+# Parameters of each metric, its function for one pair, and its plain reference.
 METRICS = {
     "erp": (
         {"gap_value": 0.3},
@@ -159,10 +159,10 @@ def test_worked_examples():
     # there is one deletion; borders contain running sums [Chen and Ng 2004, eq. 3]
     assert erp_distance([1, 2, 3], [2, 3]) == 1
     assert erp_distance([1, 2, 3], [2]) == 4
-    # there are one merge, one split, and the move of a value [Stefan et al. 2013, section 3]
+    # there are one merge, one split, and one move of a value [Stefan et al. 2013, section 3]
     assert msm_distance([5, 8, 8, 4], [5, 8, 4], cost=0.25) == 0.25
     assert msm_distance([5, 8, 4], [5, 9, 4], cost=0.25) == 1
-    # one match of equal points at times that differ by one, after one deletion
+    # after one deletion, one match of equal points whose times differ by one
     assert twe_distance([1, 1], [1], stiffness=0.5, gap_cost=2) == 2.5
 
 

@@ -119,7 +119,7 @@ def test_constant_and_periodic_series():
         with pytest.warns(UserWarning, match="all features are constant"):
             assert TimeDelayEmbedding(n_lags).fit(constant[:, None]).n_lags_ == 1
 
-    # two values determine whether a sine rises or falls, even with a period of four rows
+    # two values show whether a sine rises or falls, even with a period of four rows
     sine = np.sin(np.arange(2000) / 7.3)
     assert false_nearest_neighbors(sine, lag=11)[0] == 2
     assert cao_dimension(sine, lag=11)[0] == 2
@@ -130,7 +130,7 @@ def test_constant_and_periodic_series():
 def test_short_series():
     x = noise(0, 12)
     _, fractions = false_nearest_neighbors(x, max_dim=10)
-    assert len(fractions) == 2  # ten windows of two values have a successor
+    assert len(fractions) == 2  # ten windows of two values have a next value
     _, e1, _ = cao_dimension(x, max_dim=10)
     assert len(e1) == 1
     with pytest.raises(ValueError, match="needs 10 windows of 1 values at lag=3"):

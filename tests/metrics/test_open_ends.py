@@ -146,7 +146,7 @@ def test_limits_of_the_matches():
         subsequence_dtw([1], [1, 2], max_distance=-1)
     with pytest.raises(ValueError, match="channels"):
         subsequence_dtw([[1, 2]], [1, 2])
-    # each point is a window; there are no more
+    # each point is a window, and there are no others
     matches = subsequence_dtw([1], [0, 1, 3], n_matches=9)
     assert_array_equal(matches.starts, [1, 0, 2])
     assert_array_equal(matches.distances, [0, 1, 2])

@@ -85,7 +85,7 @@ def test_first_pair_matches_a_new_fit(seed, alpha):
     order = np.random.default_rng(seed).permutation(40)
     pair = rotated_coordinates(whitened(X, alpha), whitened(Y, alpha))
     model = RegularizedCCA(1, alpha=alpha, scale=False).fit(X[order], Y)
-    # directions of small gain are left out, which lowers the correlation a little
+    # directions with small gains are left out, which lowers the correlation slightly
     expected = model.regularized_correlations_
     assert_allclose(largest_correlations(pair, order[None], 1)[0], expected, rtol=2e-2)
 
@@ -138,7 +138,8 @@ def test_leading_pairs_are_singular_vectors(seed, shape):
         assert_allclose(np.abs([u @ U[:, 0], v @ Vt[0]]), 1, atol=1e-10)
 
 
-# Maximum number of 60 runs with an error: a test at the level .05 exceeds it once in 1,000 times.
+# Maximum number of runs with an error among 60; a test at the level .05 exceeds it once in 1,000
+# times.
 MOST_FALSE = 9
 
 
@@ -172,7 +173,7 @@ def test_kernels_find_only_curved_relations(n_pairs):
 @pytest.mark.slow
 def test_false_pairs_of_kernels_are_rare():
     runs = n_found(KernelCCA(1), lambda s: curved_views(s, 0), 200, 39)
-    # by the binomial distribution, more than 20 of 200 occur once in 1,000 times
+    # by the binomial distribution, more than 20 of 200 errors occur once in 1,000 times
     assert (runs > 0).sum() <= 20
 
 
@@ -237,7 +238,7 @@ def test_low_rank_kernels_find_the_same(seed):
     low = canonical_permutation_test(
         KernelCCA(1, solver="low_rank", rank_tol=1e-6), X, Y, **settings
     )
-    # rows of the kernels differ by the residual of the factor
+    # the rows of the kernels differ by the residual of the factor
     assert_allclose(low.correlations, exact.correlations, atol=0.05)
     assert low.n_pairs == exact.n_pairs == 1
 
@@ -328,7 +329,7 @@ def confounded_views(seed, n=30, r=10, relation=0.0):
 @pytest.mark.oracle
 def test_rows_are_orthogonal_to_the_confounders(seed):
     X, Y, Z = confounded_views(seed)
-    Z[:, 0] = 1e6 * Z[:, 1] + 3  # collinear
+    Z[:, 0] = 1e6 * Z[:, 1] + 3  # the columns are collinear
     Q = orthogonal_directions(Z)
     rows = [orthogonal_rows(view, Z) for view in (X, Y)]
     assert len(rows[0]) == Q.shape[1] == 20

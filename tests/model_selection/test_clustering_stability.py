@@ -134,7 +134,7 @@ def test_random_distances_match_shuffled_labels(seed):
                 n_draws=400,
                 rng=rng,
             )
-            # standard deviation of one draw about 0.08, of the mean of 400 about 0.004
+            # the standard deviation is about 0.08 for one draw and about 0.004 for the mean of 400
             assert_allclose(search.random_distances_[i, split], expected, atol=0.02)
 
 
@@ -164,7 +164,7 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
             expected = oracle.at_random(
                 oracle.membership_distance, carried, found, n_draws=300, rng=rng
             )
-            # standard deviation of one draw about 0.04, of the mean of 300 about 0.003
+            # the standard deviation is about 0.04 for one draw and about 0.003 for the mean of 300
             assert_allclose(search.random_distances_[i, split], expected, atol=0.012)
 
 
@@ -208,7 +208,7 @@ def test_random_disagreement_of_fifty_objects(k, printed):
         AtRandom(), param_range=(k,), n_splits=30, n_random=50, random_state=0
     )
     with warnings.catch_warnings():
-        # the data have no clusters, so a warning is right
+        # the data have no clusters, so the warning is correct
         warnings.simplefilter("ignore", UserWarning)
         search.fit(np.random.default_rng(0).normal(size=(100, 1)))
     assert_allclose(
@@ -291,7 +291,7 @@ def test_memberships_carried_over_by_a_classifier(seed):
         random_state=seed,
     ).fit(X)
     assert search.best_n_clusters_ == 3
-    if search.stability_[2] == 1:  # a fourth source that no row has changes nothing
+    if search.stability_[2] == 1:  # a fourth source that occurs in no row changes nothing
         assert search.n_clusters_found_[2] < 3.5
 
 
@@ -353,7 +353,7 @@ def test_shift_scale_and_container(seed):
 def test_two_jobs_and_a_second_fit_give_the_same_answer():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=60, separation=3)
     search = ClusteringStability(param_range=(2, 3), n_splits=3, random_state=0).fit(X)
-    # threads only; tests/common covers processes
+    # this tests only threads; tests/common covers processes
     with joblib.parallel_config(backend="threading"):
         two = clone(search).set_params(n_jobs=2).fit(X)
     again = clone(search).fit(X[:40]).fit(X)

@@ -242,7 +242,7 @@ def test_one_exploded_fold_does_not_determine_the_choice():
     search = EntrySearchCV(Exploding(), grid, random_state=0)
     with pytest.warns(DoubtfulResultWarning, match="for 1 of 3 candidates.*'n_components': 3"):
         search.fit(X)
-    # with its standard error as the margin, the smallest candidate would win
+    # with its standard error as the margin, the smallest candidate would be chosen
     errors = search.cv_results_["standard_error"]
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] > scores[1] - errors[1]

@@ -52,7 +52,7 @@ def distances(X, Z, radius, slanted):
 def test_neighbours_match_all_distances(radius, make, lower_bounds, slanted, seed):
     X = make(seed)
     Z = make(seed + 1, n=25)
-    X[7] = X[3]  # in a tie, the sample with the smaller number is nearer
+    X[7] = X[3]  # on ties, the sample with the smaller number counts as nearer
 
     model = DTWNeighborsClassifier(
         5, radius=radius, lower_bounds=lower_bounds, slanted=slanted
@@ -124,7 +124,8 @@ def test_diagonals_without_their_ends_keep_the_cost_up_to_the_cutoff(radius, cha
             state = (np.zeros(3, dtype=np.int64), np.empty((3, len(x) + 1)), 10**6)
             return rest_by_diagonals(*turned, low, high, False, tail, cutoff, *state)[0]
 
-        # the cost does not exceed the cutoff; each row costs at least its nearest point of z
+        # the cost does not exceed the cutoff; each row costs at least the distance to its nearest
+        # point of z
         squares = ((x[:, None] - z) ** 2).sum(axis=2)
         tail = np.append(np.cumsum(squares.min(axis=1)[::-1])[::-1], 0.0) * (1 - 1e-12)
         for bounds in (np.zeros(len(x) + 1), tail):
@@ -284,7 +285,7 @@ def test_containers_copies_threads_and_searches(cls, settings, seed):
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X[:9] + 0.1), expected)
     assert repr(clone(model).get_params()) == repr(model.get_params())
 
-    # later changes of the caller's arrays do not matter
+    # later changes to the caller's arrays have no effect
     given = X.copy()
     labels = y.astype(float)
     model = cls(**settings).fit(given, labels)

@@ -55,7 +55,7 @@ def test_false_alarms_stay_below_the_bound(seed):
             "linear", contamination="auto", radius=np.sqrt(3)
         ).fit(X)
         alarms += np.sum(model.predict(rng.uniform(-1, 1, size=(1000, 3))) == -1)
-        mean_error.append(np.linalg.norm(model.dual_coef_ @ X))  # the expectation is 0
+        mean_error.append(np.linalg.norm(model.dual_coef_ @ X))  # the expected value is 0
         slack.append((model.threshold_ - model.max_distance_) / 2)
     assert alarms / 30000 <= 1 / 41
     assert (np.array(mean_error) <= np.array(slack)).all()
@@ -152,7 +152,7 @@ def test_one_sample_equal_samples_and_lists():
 def test_messages_and_small_samples():
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = KernelCentroidOutlierDetector(contamination="auto").fit(X)
-    assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for few samples
+    assert (model.predict(1e3 + X) == 1).all()  # for few samples, the bound is trivial
     given = KernelCentroidOutlierDetector("precomputed").fit(X @ X.T)
     with pytest.raises(ValueError, match="kernel values of new samples with themselves"):
         given.predict((X @ X.T)[:5])

@@ -159,7 +159,7 @@ def test_arrays_of_another_library(name, library, seed):
     xp = pytest.importorskip(library)
     X, y = data(seed, n=150)
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in a different order
     want = RVFLRegressor(40, random_state=0, alphas=[0.1, 1.0]).fit(X, y)
     with sklearn.config_context(array_api_dispatch=True):
         model = RVFLRegressor(40, random_state=0, alphas=[0.1, 1.0])

@@ -199,7 +199,7 @@ def test_many_error_functions_are_the_arc_sine_kernel(seed):
     predictions = []
     grams = []
     for draw in range(n_draws * seed, n_draws * (seed + 1)):
-        # inputs are so large that the intercepts of the neurons hardly matter
+        # the inputs are so large that the intercepts of the neurons hardly matter
         model = ELMRegressor(
             300, activation=erf, weight_distribution="normal", input_scale=2e-9, alpha=150.0,
             standardize=False, fit_intercept=False, random_state=draw,
@@ -235,7 +235,7 @@ def test_pruning_chooses_as_forward_selection_does(seed):
     k = pruned.hidden_weights_.shape[1]
     chosen = sorted(forward_selection(hidden(full, X), y, k))
     assert_array_equal(pruned.hidden_weights_, full.hidden_weights_[:, chosen])
-    # least squares on the selected neurons predicts better than with one neuron more or less
+    # least squares on the selected neurons predicts better than with one neuron more or fewer
     H = hidden(full, X)
     error = {}
     for m in range(max(1, k - 1), k + 2):
@@ -350,12 +350,12 @@ def test_arrays_of_another_library(cls, name, library, seed):
     if cls is ELMClassifier:
         y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in a different order
 
     for parameters in (
         {"alphas": [0.1, 1.0]},
         {"alpha": 0.5, "batch_size": 40},
-        # threads do not see the configuration
+        # new threads do not see the configuration
         {"alphas": [0.1, 1.0], "batch_size": 40, "n_jobs": 2},
     ):
         want = cls(60, random_state=0, **parameters).fit(X, y)

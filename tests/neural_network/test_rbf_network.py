@@ -262,7 +262,7 @@ def test_arrays_of_another_library(basis, name, library, seed):
     xp = pytest.importorskip(library)
     X, y = data(seed)
     X = X.astype(name)
-    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in another order
+    rtol = 1e-10 if name == "float64" else 1e-4  # products are summed in a different order
     settings = {"basis": basis, "alphas": [0.1, 1.0], "random_state": 0}
     want = RBFNetworkRegressor(10, **settings).fit(X, y)
     with sklearn.config_context(array_api_dispatch=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-# Name of the environment variable with the folder of the unpacked archive.
+# Name of the environment variable that holds the folder of the unpacked archive.
 ARCHIVE = "UCR_ARCHIVE"
 
 

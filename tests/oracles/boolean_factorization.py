@@ -92,7 +92,7 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
     candidate is taken that lowers the cost most.
     """
     n, p = X.shape
-    # 1. candidates: features that a feature implies with confidence tau
+    # 1. build the candidates: for each feature, the features that it implies with confidence tau
     candidates = []
     for j in range(p):
         having = [i for i in range(n) if X[i, j]]
@@ -117,7 +117,7 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
         if best is None:
             break
 
-        # 3. rows that gain from it use it
+        # 3. assign it to the rows that gain from it
         for i in range(n):
             if _gain(X[i], covered[i], best, bonus, penalty) > 0:
                 covered[i] |= np.array(best)

@@ -178,7 +178,7 @@ def alignments(kernel, s, t, state="AB"):
     tau = kernel.tau
     independent = kernel.topology == "independent"
 
-    # probabilities of going on with both, of the end, and of a symbol of one alone
+    # probabilities that both strings continue, that they end, and that only one has a symbol
     if independent:
         skip = {"AB": (1 - d) ** 2, "A": (1 - e) * (1 - d), "B": 1 - e}[state]
         pair = skip * (1 - tau)

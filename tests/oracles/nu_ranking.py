@@ -17,7 +17,7 @@ def ranking_steps(K, ranks, bounds, tol):
     upper = [np.flatnonzero(ranks == y + 1) for y in range(top)]
     lower = [np.flatnonzero(ranks == y) for y in range(top)]
 
-    # start with equal fractions of the bounds, and sums as large as both ranks allow
+    # start with equal fractions of the bounds, and with sums as large as both ranks allow
     part = np.array(
         [min(bounds[i].sum(), bounds[j].sum()) for i, j in zip(upper, lower, strict=True)]
     )
@@ -61,7 +61,7 @@ def ranking_steps(K, ranks, bounds, tol):
         if gain <= tol:
             return u - lo
 
-        # 3. make the exact step, cut at the bounds
+        # 3. make the exact step, limited by the bounds
         d = np.zeros(n)
         for weights, q, sign in moves:
             d[q] += sign if weights is u else -sign

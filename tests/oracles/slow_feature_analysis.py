@@ -102,7 +102,7 @@ class SlowCertificate(NamedTuple):
     """How far directions are from solving the generalised eigenproblem; zero is perfect."""
 
     stationarity: float  # max_j |A w_j - delta_j C w_j| in units of the features
-    orthonormality: float  # max |W C W' - I|
+    orthonormality: float  # largest entry of W C W' - I
 
 
 def slow_certificate(C, A, components, delta):

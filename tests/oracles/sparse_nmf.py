@@ -8,7 +8,7 @@ import numpy as np
 def sparseness(X):
     """Hoyer's sparseness of each row: 0 for equal magnitudes, 1 for a single entry."""
     n = X.shape[-1]
-    with np.errstate(invalid="ignore"):  # rows of zeros have none
+    with np.errstate(invalid="ignore"):  # rows of zeros have no sparseness
         ratio = np.abs(X).sum(axis=-1) / np.linalg.norm(X, axis=-1)
     return (np.sqrt(n) - ratio) / (np.sqrt(n) - 1)
 

@@ -100,7 +100,7 @@ def test_scale_and_order_of_kernels(seed):
     new = data(seed + 1)[0]
     assert_allclose(scaled.transform(new), model.transform(new), rtol=1e-8)
     K = model.fit_transform(X, y)
-    # the centred matrix has a mean diagonal of one
+    # the mean diagonal entry of the centred matrix is one
     assert_allclose(np.trace(K - K.mean(axis=0)) / 60, 1.0)
     constant = AlignedKernelCombination([lambda A, B: np.ones((len(A), len(B))), "rbf"]).fit(
         X, y

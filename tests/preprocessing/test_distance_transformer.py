@@ -20,7 +20,7 @@ from skmoderndata.metrics import pairwise_edit_distance
 from skmoderndata.preprocessing import DistanceTransformer, SampleColumn
 from tests.oracles.edit_distance import edit_distance as naive
 
-# scikit-learn 1.8 renamed the parameter of MDS that says that distances are given
+# scikit-learn 1.8 renamed the parameter of MDS that declares precomputed distances
 MDS_OF_DISTANCES = (
     MDS(metric="precomputed", n_init=1, init="random", random_state=0)
     if hasattr(manifold, "ClassicalMDS")

@@ -78,7 +78,7 @@ def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     fraction = -w[:negative].sum() / np.abs(w).sum()
     assert step.negative_fraction_ == pytest.approx(fraction, abs=1e-12)
 
-    # between new samples, compare with the features that the correction represents
+    # between new samples, compare with the features that represent the corrected kernel
     used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))
@@ -155,7 +155,7 @@ def test_corrected_matrix_is_positive(algorithm, seed):
     K = step.fit_transform(A)
     assert np.linalg.eigvalsh(A)[0] < -1
     assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
-    if algorithm == "clip":  # any other positive matrix is farther away
+    if algorithm == "clip":  # any other positive matrix is further away
         rng = np.random.default_rng(seed)
         for _ in range(5):
             B = K + 0.1 * (lambda C: C @ C.T)(rng.normal(size=(15, 2)))
@@ -324,7 +324,7 @@ def test_no_eigenvalues_are_better_aligned(target, seed):
     assert_allclose(Z.T @ Z, np.diag(model.scaled_eigenvalues_), atol=1e-9)
     assert_allclose(np.trace(Z @ Z.T) / len(K), 1)
 
-    # the centred alignment, written out; others on the same directions are lower
+    # the centred alignment, computed explicitly; other weights of the same directions give less
     centre = np.eye(len(K)) - 1 / len(K)
     same = np.equal.outer(y, y).astype(float) if target == "classes" else np.outer(y, y)
     ideal = centre @ same @ centre

@@ -180,9 +180,7 @@ def test_cache_values(seed):
     assert cache.n_computed <= 40 * 40
     before = cache.n_computed
     known = cache.values(kernel, A, B)
-    assert_array_equal(
-        cache.values(kernel, B, A), known.T
-    )  # the mirror image is known as well
+    assert_array_equal(cache.values(kernel, B, A), known.T)  # the mirror image is known, too
     assert cache.n_computed == before
 
     other = cache.values(Intersection(), sets)

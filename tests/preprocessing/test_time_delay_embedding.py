@@ -35,7 +35,7 @@ def lorenz(n_rows, dt):
     def flow(_, s):
         return [10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]]
 
-    # skip the first 20 units, which lead onto the attractor
+    # skip the first 20 time units, in which the orbit approaches the attractor
     times = 20 + dt * np.arange(n_rows)
     return solve_ivp(flow, (0, times[-1]), [1, 1, 20], t_eval=times, rtol=1e-8, atol=1e-8).y.T
 
@@ -59,7 +59,7 @@ def test_windows_match_a_loop_over_rows(seed, padding):
 def test_autocorrelation_matches_a_loop_over_pairs(seed, missing):
     rng = np.random.default_rng(seed)
     X, ids = sequences(rng, n_features=3)
-    X[:, 2] = 7.0  # a constant feature does not count
+    X[:, 2] = 7.0  # a constant feature has no effect
     X[:, :2][rng.random((len(X), 2)) < missing] = np.nan
     est = TimeDelayEmbedding(1, lag="auto", max_lag=10, lag_rule="zero")
     never = _never_below(X, ids, 0.0)
@@ -221,7 +221,7 @@ def test_lag_ignores_scale_shift_constants_and_order(seed, rule, scale):
 @pytest.mark.invariance
 def test_curve_ignores_cutting_into_blocks(seed, monkeypatch):
     X, ids = sequences(np.random.default_rng(seed), n_features=5, n_sequences=30)
-    X = np.diff(X, axis=0, prepend=0)  # make the columns white
+    X = np.diff(X, axis=0, prepend=0)  # make the columns uncorrelated, with unit variance
     est = TimeDelayEmbedding(2, lag="auto")
     whole = est.fit(X, sequence_ids=ids).lag_curve_
     monkeypatch.setattr("skmoderndata.preprocessing._time_delay_embedding.TEMPORARY_BYTES", 1)
@@ -356,7 +356,7 @@ def test_raises_on_invalid_parameters():
 
 
 @pytest.mark.edge
-@pytest.mark.newest  # older searches do not pass metadata on to the score of a pipeline
+@pytest.mark.newest  # older searches do not route metadata to the score of a pipeline
 def test_sequence_ids_reach_every_step_of_a_search(seed):
     """In a pipeline the ids are routed to fit, transform and score, and cut with the rows."""
     X, ids = sequences(np.random.default_rng(seed), n_sequences=6)

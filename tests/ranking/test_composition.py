@@ -110,7 +110,8 @@ def test_words_are_ordered_by_the_alphabet_with_a_warning(machine):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         machine.fit(X, y)
-        machine.fit(X, np.array(["no", "yes"])[(y > 1).astype(int)])  # has only one order
+        # this object has an order only
+        machine.fit(X, np.array(["no", "yes"])[(y > 1).astype(int)])
 
 
 @each_machine

@@ -74,7 +74,7 @@ def test_two_ranks_without_threshold_are_the_perceptron(seed):
     y = (X @ [1.0, 2.0, -1.0] + 0.3 > 0).astype(int)
     ours = KernelPRank("linear", shuffle=False, max_iter=4).fit(X, y)
     theirs = Perceptron(shuffle=False, tol=None, max_iter=4, eta0=1.0).fit(X, y)
-    # the start differs: the value 0 is the upper rank here
+    # the start differs: here the value 0 belongs to the upper rank
     assert abs(ours.score(X, y) - theirs.score(X, y)) < 0.1
 
 

@@ -87,8 +87,8 @@ def test_two_ranks_are_the_nu_machine(nu, seed):
     own = ours.decision_function(X)
     if nu < 0.9:
         assert_allclose(own, values, atol=1e-5)
-    # near the limit no weight of one class is free, and thresholds fill an interval: both ends
-    # have the same function and the same objective
+    # near the limit, no weight of one class is free, and each threshold may lie anywhere in an
+    # interval: both ends have the same function and the same objective
     w = theirs.dual_coef_[0]
     norm = np.sqrt(w @ rbf_kernel(X[theirs.support_], gamma=0.2) @ w)
     f = (values - theirs.intercept_) / norm
@@ -124,7 +124,7 @@ def test_small_problems_are_solved_to_rounding(kernel, seed):
     X, y = ranked(200, 3, seed=seed)
     model = NuSVOR(0.8, kernel, tol=0.1).fit(X, y)
     assert model.dual_gap_ < 1e-10
-    # the dual stays feasible: the function is the sum of upper minus lower weights
+    # the dual remains feasible: the function is the sum of upper minus lower weights
     assert_allclose(model.dual_coef_.sum(), 0, atol=1e-10 * np.abs(model.dual_coef_).sum())
 
 
@@ -188,7 +188,8 @@ def test_sparse_single_precision_and_strings(seed):
     thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
     assert_allclose(thin.rank_score(X), model.rank_score(X), atol=1e-9)
     single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
-    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # X is rounded
+    # X is rounded to single precision
+    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)
     text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
     assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
 
@@ -275,7 +276,8 @@ def test_missing_rank_few_steps_and_indefinite_kernels():
 @pytest.mark.edge
 @pytest.mark.certificate
 def test_many_samples_that_are_nearly_linear():
-    # steps of two and four weights: .13 of the margin is missing after 50 for each sample
+    # with steps of two and four weights only, .13 of the margin is missing after 50 steps per
+    # sample
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2100, 10))
     value = X @ rng.normal(size=10)
@@ -321,7 +323,7 @@ def test_a_face_step_goes_to_the_minimum_over_free_weights(seed):
 def test_faces_keep_the_sums_and_never_raise_the_objective(seed):
     X, y = ranked(60, 3, seed=seed)
     order = np.argsort(y, kind="stable")
-    K = rbf_kernel(X[order], gamma=3.0)  # narrow: many weights are free
+    K = rbf_kernel(X[order], gamma=3.0)  # with a narrow margin, many weights are free
     segments = segments_of(y)
     values = []
     for budget in range(0, 60, 2):
@@ -344,7 +346,7 @@ def test_faces_keep_the_sums_and_never_raise_the_objective(seed):
 
 @pytest.mark.edge
 def test_a_small_nu_takes_few_steps():
-    # exchanges of two and four weights alone need 100 steps for each sample
+    # exchanges of two and four weights alone need 100 steps per sample
     X, y = ranked(1000, 5)
     model = NuSVOR(0.05, tol=1e-5).fit(X, y)
     assert model.dual_gap_ < 1e-5

@@ -162,7 +162,7 @@ def test_link_of_a_machine_without_margin_is_at_its_maximum():
 @pytest.mark.edge
 def test_a_rank_without_scores_keeps_a_small_probability(seed):
     s, ranks, w, _ = scored(3, seed)
-    frequencies = np.array([0.3, 0.3, 0.1, 0.3])  # rank 2 has no score
+    frequencies = np.array([0.3, 0.3, 0.1, 0.3])  # no sample of rank 2 has a score
     ranks = np.where(ranks == 2, 3, ranks)
     link = cumulative_link(s, ranks, w, frequencies, smoothing=1e-3)
     P = np.exp(link_log_probabilities(s, link.slope, link.thresholds))
@@ -216,7 +216,7 @@ def test_thresholds_of_auto_are_where_ranks_are_as_probable_as_not():
     assert (median == model.predict(X)).mean() > 0.9
     assert (np.diff(model.thresholds_) > 0).all()
 
-    # find the best fraction by a log-loss that is computed separately
+    # find the best fraction by a log-loss that is computed independently
     limit = 2 * np.minimum(*(np.bincount(y)[s] for s in (slice(1, None), slice(-1)))).sum()
     limit /= np.bincount(y)[1:].sum() + np.bincount(y)[:-1].sum()
     losses = {
@@ -344,7 +344,7 @@ def test_ranks_with_fewer_samples_than_folds(machine):
     P = model.predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert P[:, 2].max() < 0.2
-    # with two samples, one of each rank, none can be held out
+    # with two samples of different rank, no sample can be held out
     pair = clone(machine).fit(X[[0, 1]], [3, 5])
     assert_allclose(pair.predict_proba(X), 0.5, atol=1e-9)
 
@@ -441,7 +441,7 @@ def test_inside_wrappers(machine):
     assert log_loss(y, P) < np.log(4) - 0.1
 
 
-# for two classes too, the probability at the threshold of the machine is not one half
+# for two classes, too, the probability at the threshold of the machine is not one half
 DISAGREE = {"check_classifiers_train": "predict compares values with thresholds, as SVC does"}
 
 
@@ -507,9 +507,9 @@ def test_stream_knows_all_classes_from_the_first_sample():
     assert not hasattr(KernelPRank().partial_fit(X, y, classes=range(4)), "predict_proba")
     P = stream.partial_fit(X[:1], y[:1], classes=range(4)).predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
-    # the rank that was seen has the probability (1 + 1) / (1 + 4)
+    # the rank that has been seen has probability (1 + 1) / (1 + 4)
     assert P.max() <= 0.4 + 1e-12
-    # after a fit, and if probabilities are computed meanwhile
+    # after a fit, and if probabilities are computed in between
     late = KernelPRank(gamma=0.2, random_state=0).fit(X, y).set_params(probability=True)
     late.partial_fit(X, y)
     assert late.link_slope_ > 0

@@ -104,5 +104,6 @@ def test_worst_rows_of_two_blocks():
     other = Lacking(np.array([3.0, 2.0]), np.array([[4.0], [2.0]]), 2)
     both = one + other
     assert_array_equal(both.sizes, [3, 3])
-    assert_array_equal(both.lacks, [[3], [4]])  # among equal numbers, the first comes first
+    # among equal numbers, the first one comes first
+    assert_array_equal(both.lacks, [[3], [4]])
     assert (Largest(1.0) + Largest(2.0)).value == 2.0

@@ -306,7 +306,8 @@ class LikeHDF5:
         self.chunks = None
 
     def __getitem__(self, key):
-        assert isinstance(key, slice) or (np.diff(key) > 0).all()  # h5py requires this
+        # h5py requires this argument
+        assert isinstance(key, slice) or (np.diff(key) > 0).all()
         return self._X[key]
 
 

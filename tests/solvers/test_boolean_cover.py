@@ -133,7 +133,7 @@ def test_cooccurrence_of_sparse_and_dense(seed):
 
 def test_local_search_drops_what_has_become_superfluous():
     U = np.zeros((3, 6), dtype=bool)
-    U[0, 1:5] = U[1, :3] = U[2, 3:] = True  # the first component is the best one alone
+    U[0, 1:5] = U[1, :3] = U[2, 3:] = True  # the first component alone is the best one
     words = pack_rows(np.ones((1, 6), dtype=bool))
     assert_array_equal(best_cover(words, pack_rows(U), exact=False), [[False, True, True]])
     assert_array_equal(best_cover(words, pack_rows(U)), [[False, True, True]])

@@ -100,7 +100,7 @@ def test_dependent_rows_are_rejected_at_any_scale(scale, seed):
         assert (pivot > 0) == accepted
         assert accepted or pivot == 0
         assert_array_equal(np.tril(L[:4, :4]), before)
-    assert append(L, 4, np.zeros(4), 0.0) == 0  # the atom is zero
+    assert append(L, 4, np.zeros(4), 0.0) == 0  # this atom is zero
 
 
 @pytest.mark.edge

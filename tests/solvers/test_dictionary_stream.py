@@ -47,7 +47,7 @@ def test_batches_match_plain_loops(forget, seed):
             D, stream, X[batch], as_sparse_codes(codes[batch]), forget=forget, replace=False
         )
 
-        # the same from all signals so far, without statistics
+        # compute the same from all signals seen so far, without statistics
         weights = np.append(forget * weights, np.ones(last - first))
         A = codes[:last]
         for _ in range(BATCH_SWEEPS):

@@ -36,8 +36,8 @@ def shares(X, D, groups, share):
     return share * np.max(top, axis=0)
 
 
-# Sizes of groups: few or many groups, single atoms, more atoms than entries in one group, and one
-# group only.
+# Sizes of groups: few or many groups, single atoms, a group with more atoms than the signals have
+# entries, and a single group.
 SIZES = [(3,) * 10, (1, 2, 7, 20, 3, 1), (40, 30, 25), (2, 2), (9,)]
 
 
@@ -83,7 +83,7 @@ def test_objective_matches_cvxpy(sizes, positive, seed):
             for g in np.unique(groups)
         ]
         ours = 0.5 * np.sum((x - a @ D) ** 2) + lam * sum(norms)
-        # the interior point method stops at 1e-8, relative to more than the value
+        # the interior point method stops at 1e-8, relative to a number larger than the value
         assert_allclose(ours, statement.solve(solver=cp.CLARABEL), rtol=1e-6)
 
 
@@ -104,7 +104,8 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
     """Signals of a block share inner products: the codes match each signal alone."""
     rng = np.random.default_rng(seed)
     X, D, groups = problem(seed, n_signals=60, n=100, sizes=(40, 30, 30, 50))
-    D += 0.3 * rng.normal(size=100) / 10  # a common direction slows down descent
+    # a direction common to all atoms slows down the descent
+    D += 0.3 * rng.normal(size=100) / 10
     X[0] = 0.0
     X[1] = D[0]
     alpha = np.maximum(shares(X, D, groups, share), 1e-3)
@@ -182,7 +183,8 @@ def test_degenerate_dictionaries(positive, seed):
     D[4:6] = 0
     X = np.vstack([np.zeros(4), rng.integers(-2, 3, size=(30, 4))])
 
-    # with small penalties on atoms that repeat in other groups, sweeps alone would take very long
+    # with small penalties on atoms that are repeated in other groups, sweeps alone would take very
+    # long
     for alpha in (0.001, 0.01, 0.5, 100.0):
         lam = np.full(len(X), alpha)
         for groups in (

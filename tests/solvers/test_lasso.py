@@ -123,7 +123,7 @@ def test_every_masked_signal_reaches_its_gap(method, positive, seed):
     X, D = problem(seed, n_signals=60, coherent=seed % 2 == 1)
     rng = np.random.default_rng(seed)
     mask = rng.uniform(size=X.shape) < 0.6
-    mask[:12] = mask[0]  # one pattern that many share, others that a few or none do
+    mask[:12] = mask[0]  # one pattern is shared by many signals, other patterns by few or none
     mask[12:15] = mask[12]
     mask[20] = True
     mask[21] = False
@@ -210,7 +210,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         assert (rest[met] <= bound[met]).all()
         assert_allclose(codes.residual_sq, rest, rtol=1e-6, atol=1e-12)
         assert positive or met.all()
-        assert set(codes.stop) <= {0, 3}  # the bound is met, or cannot be reached
+        assert set(codes.stop) <= {0, 3}  # the bound is either met or out of reach
         if share > 1:
             assert (A == 0).all()
             continue

@@ -39,7 +39,7 @@ X = series()
 X2 = series(channels=2)
 EQUAL = np.stack([x[:6] for x in series()])
 LABELS = np.arange(12) % 2
-# Series whose similarities are 2^-650, so numbers vanish in two rows.
+# Series whose similarities are 2^-650, so that numbers underflow after two rows.
 STEEP = np.tile([0.0, 0.3], 10)[:, None]
 
 CASES = {

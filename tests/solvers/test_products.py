@@ -43,5 +43,5 @@ def test_the_largest_magnitude_comes_first(k, seed):
     assert low >= k - 1
     assert largest_entry(z.view(np.int64), k, low) == np.abs(z).argmax()
     z[rng.integers(k, size=3)] = 9.0
-    z[rng.integers(k)] = -np.nextafter(9.0, 10.0)  # the values are tied up to rounding
+    z[rng.integers(k)] = -np.nextafter(9.0, 10.0)  # the values are equal up to rounding
     assert largest_entry(z.view(np.int64), k, low) == np.flatnonzero(np.abs(z) > 8.9)[0]

@@ -188,7 +188,7 @@ def test_hard_thresholding_ends_in_least_squares_and_is_never_below_the_best_sub
     slope = (X - A @ D) @ D.T
     assert np.abs(slope[A != 0]).max() < 1e-8
     assert not positive or (A >= 0).all()
-    # most signals reach the best subset, or come close to it
+    # most signals reach the best subset or come close to it
     assert np.mean(codes.residual_sq <= 2 * best + 1e-9) > 0.5
 
 
@@ -283,7 +283,7 @@ def test_bounds_hold_for_the_codes_as_they_are(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("n", [2, 6])
 def test_bounds_of_codes_with_dependent_atoms(n, seed):
-    # eleven atoms in a plane or in their cone: the support is often dependent
+    # with eleven atoms in a plane or in their cone, the support is often dependent
     rng = np.random.default_rng(seed)
     D = rng.normal(size=(11, 2)) @ rng.normal(size=(2, n))
     X = np.abs(rng.normal(size=(30, 11))) * (rng.uniform(size=(30, 11)) < 0.3) @ D
@@ -295,7 +295,7 @@ def test_bounds_of_codes_with_dependent_atoms(n, seed):
             met = residuals(X, A, D) <= 1e-6 * size * (1 + 1e-9)
             assert met[codes.stop == TOL].all()
             assert not positive or (A >= 0).all()
-            # two atoms are enough, one on each side; steps without fitting again take others
+            # two atoms are enough, one on each side; steps that do not fit again choose others
             assert (codes.stop == TOL).all() or name == "mp"
 
 
@@ -367,7 +367,7 @@ def test_iterative_hard_thresholding_settles_as_well_as_the_published_steps(seed
             assert codes.residual_sq.max() < 1e-12
         else:
             expected = np.array([oracle.normalised_iht(x, Dn, s) for x in X])
-            # two thousand steps try a few more supports
+            # two thousand steps examine a few more supports
             assert codes.residual_sq.sum() <= 1.25 * expected.sum()
 
 

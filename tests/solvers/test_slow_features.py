@@ -155,11 +155,11 @@ def test_directions_of_singular_moments():
     _, C, A, _ = moments_by_loops(X)
     found = slow_directions(
         C, A, n_components=1
-    )  # few wanted, but "cholesky" must not be taken
+    )  # few components are requested, but "cholesky" must not be used
     assert (found.rank, found.solver) == (4, "eigh")
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         slow_directions(C, A, solver="cholesky")
-    # so little is left of column 4 that Cholesky would not notice; `rank_tol` does
+    # the remainder of column 4 is so small that Cholesky would not detect it; `rank_tol` does
     X[:, 4] += 1e-7 * np.random.default_rng(1).normal(size=len(X)) * X[:, 4].std()
     _, C, A, _ = moments_by_loops(X)
     linalg.cholesky(C[:5, :5])

@@ -68,7 +68,7 @@ def test_stationary(level, seed):
     assert (Z >= 0).all()
     step = np.linalg.eigvalsh(G)[-1] * 1.001
     moved = project_sparseness(Z - (Z @ G - F) / step, level) - Z
-    # the largest that is left where the curvature is small
+    # the largest remaining value where the curvature is small
     assert np.abs(moved).max() <= 1e-6 * Z.max()
     # the derivative along the length is zero
     assert_allclose((Z * (Z @ G - F)).sum(axis=1), 0, atol=1e-10 * np.abs(F).max())
@@ -135,7 +135,7 @@ def test_an_entry_that_costs_nothing_takes_what_is_lacking(level, seed):
     Z = cone_codes(G, F, level)
     free = values(G, F, nnls(G, F).Z)
     reached = values(G, F, Z) <= free + 1e-9 * np.abs(free)
-    # always, unless the entries are too few to spread so far
+    # this always holds, unless there are too few entries for such a spread
     assert reached.all() or level < 0.5
     assert_allclose(sparseness(Z), level, atol=1e-12)
 

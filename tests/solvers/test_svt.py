@@ -30,7 +30,8 @@ def test_every_route_agrees_with_the_decomposition(solver, shape, seed):
     A = noisy_low_rank(shape, np.random.default_rng(seed))
     threshold = 0.3 * np.linalg.norm(A, 2)
     out = svt(A, threshold, solver=solver, tol=1e-10)
-    # the tolerance of subspace iteration, times a margin for its being an estimate
+    # the tolerance is the tolerance of subspace iteration, with a margin because that is an
+    # estimate
     assert_allclose(full(out), prox_nuclear(A, threshold), atol=1e-8 * np.linalg.norm(A, 2))
     assert_allclose(out.U.T @ out.U, np.eye(out.s.size), atol=1e-9)
     assert_allclose(out.Vt @ out.Vt.T, np.eye(out.s.size), atol=1e-9)

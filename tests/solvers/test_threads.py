@@ -125,7 +125,7 @@ def test_interrupts_at_every_line():
         # Python handles no signal between the end of a block and the release of its lock
         while threads._ONE_THREAD._lock._is_owned():
             threads._ONE_THREAD._lock.release()
-        block()  # complete the exit that the interrupt cut off
+        block()  # complete the exit that the interrupt has cut off
         assert set(numbers()) == {3}, at
 
 

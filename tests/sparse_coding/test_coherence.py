@@ -69,7 +69,7 @@ def test_sign_of_the_coefficient_predicts_success_of_pursuit(seed):
         weights = inverse @ D[others].T
         worst = weights[:, np.abs(weights).sum(axis=0).argmax()]
 
-        # correlations with the support that make the worst atom look best
+        # choose the correlations with the support that make the worst atom look best
         x = inverse.T @ np.sign(worst)
         code = SparseCoder(D, transform_n_nonzero_coefs=3).fit_transform(x[None])[0]
 
@@ -135,7 +135,8 @@ def test_coefficients_above_the_noise_are_found(seed):
         noise = (
             rng.normal(size=64) if trial % 2 else rng.normal(size=3) @ D[rng.choice(128, 3)]
         )
-        noise *= (1 - 1e-9) * bound / np.linalg.norm(noise)  # the residual may be no smaller
+        # the residual is not allowed to be smaller
+        noise *= (1 - 1e-9) * bound / np.linalg.norm(noise)
         code = SparseCoder(D, residual_tol=bound).fit_transform((a @ D + noise)[None])[0]
         assert np.flatnonzero(code).tolist() == support.tolist()
     assert smallest_recoverable_coefficient(D, 30, bound) == np.inf

@@ -40,7 +40,7 @@ def matrix_of(model, n):
 @pytest.mark.parametrize("basis", ["haar", "dct"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_recovers_signals(kind, basis, seed):
-    # rows of an orthonormal transform are only good for bases far from it: spikes
+    # rows of an orthonormal transform are suitable only for bases far from it, such as spikes
     if kind in ("fourier", "dct", "hadamard"):
         basis = None
     Psi = {"dct": dct_dictionary(128), "haar": wavelet_dictionary(128)}.get(basis)
@@ -67,7 +67,7 @@ def test_rows_of_the_transforms(seed):
         m = int(rng.integers(2, n))
         model = CompressedSensing(m, kind=kind, random_state=seed).fit(np.zeros((1, n)))
         rows = matrix_of(model, n) / np.sqrt(n / m)
-        # each is a row of the transform up to sign, and none comes twice
+        # each one is a row of the transform up to sign, and no row is used twice
         products = np.abs(rows @ full.T)
         assert_allclose(products.max(axis=1), 1, atol=1e-12)
         assert len(set(products.argmax(axis=1))) == m
@@ -147,7 +147,7 @@ def test_lengths_are_kept_on_average(kind):
         (CompressedSensing(32, kind=kind, random_state=seed).fit(X).transform(X) ** 2).sum()
         for seed in range(150)
     ] / (X**2).sum()
-    # 150 draws of 4 signals: their mean is off by about 2 percent
+    # for 150 draws of 4 signals, the error of the mean is about 2 percent
     assert abs(np.mean(ratios) - 1) < 0.08
     values = np.unique(
         CompressedSensing(32, kind="sparse", density=0.2, random_state=0)
@@ -190,7 +190,7 @@ def test_noise_costs_in_proportion(seed):
 @pytest.mark.invariance
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_input_blocks_and_seed(kind, seed):
-    # use few non-zeros, so that the solution is unique for Walsh functions too
+    # use few non-zeros, so that the solution is unique for Walsh functions, too
     X = signals(seed, 64, 2)
     model = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(X)
     Y = model.transform(X)

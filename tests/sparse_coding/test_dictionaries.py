@@ -86,7 +86,7 @@ def test_daubechies_filter_of_four_taps():
 def test_wavelets_do_not_see_polynomials(n_moments):
     D = wavelet_dictionary(64, f"db{n_moments}", level=1)
     t = np.linspace(0, 1, 64)
-    inner = D[32:][: 32 - n_moments]  # wavelets that do not wrap around
+    inner = D[32:][: 32 - n_moments]  # wavelets that do not extend beyond the border
     for degree in range(n_moments):
         assert np.abs(inner @ t**degree).max() < 1e-7
     assert np.abs(inner @ t**n_moments).max() > 1e-13
@@ -230,7 +230,7 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
 @pytest.mark.certificate
 def test_many_gabor_atoms_in_bounded_memory(monkeypatch):
     """Blocks of the comparison do not change the kept atoms, nor do projections lose a pair."""
-    # signals of more than 128 values are projected first
+    # signals with more than 128 values are projected first
     whole = gabor_dictionary((16, 16), stride=3)
     monkeypatch.setattr("skmoderndata._solvers.dictionaries.fixed.TEMPORARY_BYTES", 160_000)
     assert_allclose(gabor_dictionary((16, 16), stride=3), whole, atol=0)
@@ -247,7 +247,7 @@ def test_norms_and_zero_atoms_do_not_matter(seed):
     assert_allclose(babel_function(other), babel_function(D))
     assert exact_recovery_bound(other) == exact_recovery_bound(D)
     assert_allclose(union_dictionary(other, D[:2]), union_dictionary(D, D[:2]))
-    # atoms may have any norm, and some norms vanish relative to others
+    # atoms may have any norm, and some norms are negligible relative to others
     for scale in (1e-13, 1e-90, 1e90):
         assert_allclose(babel_function(scale * D), babel_function(D), rtol=1e-6)
         assert_allclose(mutual_coherence(scale * D), mutual_coherence(D), rtol=1e-6)

@@ -48,7 +48,7 @@ def test_slopes_match_the_cost(seed):
         high = discriminative_cost(residuals + step, target, 3.0, 0.2)
         low = discriminative_cost(residuals - step, target, 3.0, 0.2)
         assert_allclose(slopes[i, j], 7 * (high - low) / 2e-5, atol=1e-6)
-    # the cost as it is written in the paper
+    # compute the cost in the form of the paper
     own = residuals[np.arange(7), target][:, None]
     plain = np.log(np.exp(-3 * (residuals - own)).sum(axis=1)) + 3 * 0.2 * own[:, 0]
     assert_allclose(discriminative_cost(residuals, target, 3.0, 0.2), plain.mean())
@@ -84,7 +84,8 @@ def test_atoms_change_as_by_plain_loops(seed):
         users = np.flatnonzero(A[:, j])
         E = X[users] - A[users] @ expected + np.outer(A[users, j], expected[j])
         values, vectors = np.linalg.eigh(E.T @ np.diag(weights[users]) @ E)
-        if values[-1] > 1e-9:  # the eigenvalue is 0 if few samples leave directions free
+        # the smallest eigenvalue is 0 if few samples leave directions free
+        if values[-1] > 1e-9:
             expected[j] = vectors[:, -1] * np.sign(vectors[:, -1] @ expected[j])
             A[users, j] = E @ expected[j]
     assert_allclose(found, expected, atol=1e-7)
@@ -166,7 +167,8 @@ def test_lengths_labels_threads_and_precision(seed):
 def test_edge_cases(seed):
     X, y, new, _ = classes(seed, n_classes=2)
     model = DictionaryClassifier(50, n_nonzero_coefs=40, max_iter=2, random_state=seed)
-    model.fit(X, y)  # more atoms than samples, and more in a code than there are features
+    # there are more atoms than samples, and codes use more atoms than there are features
+    model.fit(X, y)
     assert np.isfinite(model.decision_function(new)).all()
     few = DictionaryClassifier(3, n_nonzero_coefs=1, max_iter=3, random_state=seed)
     few.fit(X, y)

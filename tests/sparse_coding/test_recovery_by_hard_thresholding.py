@@ -40,7 +40,7 @@ def test_hard_thresholding_pursuit_finds_coefficients_of_equal_size():
         SparseRecovery(algorithm="htp"), n_features=200, delta=[0.5], rho=[0.15, 0.2],
         coefficients="signs", n_trials=40, random_state=0,
     )  # fmt: skip
-    # 0.82 and 0.42 with a step that is normalised on the largest correlations
+    # 0.82 and 0.42, with a step that is normalised on the largest correlations
     assert found.success[0, 0] >= 0.95
     assert found.success[0, 1] >= 0.85
 

@@ -285,7 +285,7 @@ def test_warning_names_gap_and_residual(max_iter, seed, monkeypatch):
         model.fit(A, rng.normal(size=30) + 0.1)
     assert np.isfinite(model.dual_gap_)
     assert np.isfinite(model.coef_).all()
-    assert model.n_iter_ <= max_iter + 1000  # the current step is finished
+    assert model.n_iter_ <= max_iter + 1000  # the current step is completed
 
 
 @pytest.mark.certificate
@@ -386,7 +386,7 @@ def test_opposite_and_repeated_columns_and_signs(method):
     assert_allclose(model.coef_[[2, 3]], [2, 1])
     none = SparseRecovery(algorithm=method, n_nonzero_coefs=2, positive=True).fit(
         np.abs(A), -np.abs(y)
-    )  # nothing non-negative is better than nothing
+    )  # no non-negative code is better than zero
     assert_array_equal(none.coef_, 0)
     assert_allclose(none.residual_norm_, np.linalg.norm(y))
 
@@ -404,7 +404,7 @@ def test_what_is_known_of_an_operator(seed):
     facts = facts_of(from_matrix(B))
     assert not facts.orthogonal
     assert np.linalg.norm(B, 2) * 0.999 <= facts.norm <= 1.05 * np.linalg.norm(B, 2)
-    assert_allclose(facts.mean_sq, 90, rtol=0.5)  # a random vector gives only an estimate
+    assert_allclose(facts.mean_sq, 90, rtol=0.5)  # a random vector provides only an estimate
 
 
 @pytest.mark.paper
@@ -621,7 +621,7 @@ def test_search_over_held_out_measurements():
     assert search.best_params_["n_nonzero_coefs"] in (
         6,
         10,
-    )  # one atom too few costs much, and a few too many cost little
+    )  # one atom too few raises the error much, a few too many raise it little
     assert search.best_score_ > 0.9
 
 

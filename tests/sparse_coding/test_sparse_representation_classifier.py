@@ -126,10 +126,10 @@ def test_kernels_without_norms(algorithm):
             ValueError, match="kernel='precomputed' gives no sample a positive"
         ):
             model.fit(K, y)
-    half = model.fit(np.diag([-1.0, -1, 1, 1]), y)  # the first two are taken for zero
+    half = model.fit(np.diag([-1.0, -1, 1, 1]), y)  # the first two are treated as zero
     assert_array_equal(half.encode(ones[:1]).toarray()[0, :2], 0)
     assert_array_equal(half.predict([[9, 0, 0, 1], [0, 9, 1, 0]]), [1, 0])
-    zero = model.fit(np.zeros((4, 4)), y)  # the samples are treated as zero samples
+    zero = model.fit(np.zeros((4, 4)), y)  # these samples are treated like zero samples
     assert_array_equal(zero.predict(ones), [0, 0])
     assert_array_equal(zero.concentration(ones), 0)
     assert zero.encode(ones).nnz == 0
@@ -296,7 +296,7 @@ def test_scale_order_format_threads_memory_and_precision(seed):
 
     by_sparse = SparseRepresentationClassifier(tol=1e-10).fit(sparse.csr_array(X), y)
     found = by_sparse.predict(sparse.csr_array(new))
-    assert np.mean(found == model.predict(new)) > 0.98  # the span is all of the space
+    assert np.mean(found == model.predict(new)) > 0.98  # the span is the whole space
     names = np.array(["d", "c", "b", "a"])[y]
     named = SparseRepresentationClassifier(n_jobs=2).fit(X, names)
     assert_array_equal(named.predict(new), np.array(["d", "c", "b", "a"])[model.predict(new)])
@@ -344,7 +344,7 @@ def test_edge_cases(seed):
     with pytest.raises(ValueError, match="needs the square matrix"):
         SparseRepresentationClassifier(kernel="precomputed").fit(X, y)
 
-    # four classes that all take part, which one sweep over them does not settle
+    # there are four classes, all of which take part; one sweep over them is not enough
     X, y, new, _ = subspaces(seed)
     hasty = SparseRepresentationClassifier("group_lasso", alpha=0.01, max_iter=1, tol=1e-12)
     with pytest.warns(ConvergenceWarning, match="increase max_iter, tol or alpha"):
@@ -400,7 +400,7 @@ def test_full_rank_gives_the_exact_decisions(kernel, seed):
     X, y = load_iris(return_X_y=True)
     exact = SparseRepresentationClassifier(kernel=kernel).fit(X[::2], y[::2])
     factored = SparseRepresentationClassifier(kernel=kernel, max_rank=75).fit(X[::2], y[::2])
-    # both omit directions at the level of rounding, and codes have a gap of 1e-4
+    # both omit directions at the level of rounding errors, and codes have a gap of 1e-4
     assert_allclose(
         factored.decision_function(X[1::2]), exact.decision_function(X[1::2]), atol=0.01
     )

@@ -167,7 +167,7 @@ def test_schedulers_give_the_same_bits_and_cuts_the_same_model():
     assert_array_equal(one.dual_coef_, other.dual_coef_)
     assert_array_equal(one.support_, other.support_)
 
-    # other cuts add the same numbers in another order, so that only the optimum is the same
+    # other cuts add the same numbers in a different order, so that only the optimum is the same
     tight = model.set_params(**TIGHT)
     assert_same_model(fitted(tight, X, y, CUTS[3]), fitted(tight, X, y, CUTS[2]), X)
 
@@ -212,7 +212,7 @@ def test_data_frame_gives_names(model):
     frame = pandas.DataFrame(X, columns=["a", "b"])
     lazy = clone(model).fit(dataframe.from_pandas(frame, npartitions=3), y)
     assert_array_equal(lazy.feature_names_in_, ["a", "b"])
-    del lazy.feature_names_in_  # rows without names are predicted
+    del lazy.feature_names_in_  # the rows to predict have no column names
     assert_same_model(lazy, fitted(model, X, y), X)
 
 
@@ -226,7 +226,8 @@ def test_threshold_is_near_the_table(slack, weighted):
     here = fitted(model, X, None, **aligned)
     lazy = fitted(model, X, None, (1400, 1600), **aligned)
     new = np.random.default_rng(1).normal(size=(20_000, 2))
-    # 600 scores are held out, and a tenth of them are below: a deviation of 1.2 points
+    # 600 scores are held out, and a tenth of them are below the threshold: the standard deviation
+    # is 1.2 points
     rates = [np.mean(one.predict(new) < 0) for one in (here, lazy)]
     assert_allclose(rates, 0.1, atol=0.035)
     assert lazy.cost_ == pytest.approx(here.cost_, rel=1e-9)

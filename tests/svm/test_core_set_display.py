@@ -62,7 +62,7 @@ def test_boundary_is_where_the_decision_changes_its_sign():
 
 @pytest.mark.oracle
 def test_marks_are_the_core_set_and_the_support():
-    # two normals: the ball is fixed by few of the samples of its core set
+    # two normal distributions: few of the samples in its core set determine the ball
     X = np.random.default_rng(0).normal(size=(500, 2))
     ball = MinimumEnclosingBall(tol=1e-6).fit(X)
     display = CoreSetDisplay.from_estimator(ball, X)

@@ -55,7 +55,7 @@ def quadratic_program(m=40, c=100.0, seed=0):
     return np.ascontiguousarray(K), np.random.default_rng(seed).normal(size=m) * 1e-3
 
 
-# oracle: another route agrees
+# oracle: a different computation gives the same result
 
 
 @pytest.mark.oracle
@@ -113,7 +113,8 @@ def test_squared_hinge_with_a_kernel(seed):
     ours = CoreVectorMachine(C, gamma=2, intercept_scaling=300.0, tol=1e-13).fit(
         X, y
     )  # the offset is nearly free
-    assert_allclose(ours.decision_function(X), free, atol=2e-3)  # the offset costs b^2 / 90000
+    # an offset b adds b^2 / 90000 to the objective
+    assert_allclose(ours.decision_function(X), free, atol=2e-3)
 
 
 @pytest.mark.oracle
@@ -136,7 +137,7 @@ def test_pairwise_descent_matches_plain_steps(m, seed):
     K, v = quadratic_program(m, seed=seed)
     # the matrix does not contain the signs
     y = np.sign(np.random.default_rng(seed).normal(size=m))
-    # half the gradient has both signs
+    # half the gradient takes both signs
     a = np.full(m, 1 / m)
     start = -5 * v
     tol = 1e-7 if m <= 30 else 1e-5
@@ -185,7 +186,7 @@ def test_core_keeps_its_matrix(seed):
     values = core.scorer()(units, exact=True)
     core.add(order[first : first + 3])
 
-    moved = np.argsort(core.a)[-2:]  # only a few of the samples with weight are scored
+    moved = np.argsort(core.a)[-2:]  # only few of the samples with weight are scored
     change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
     core.a = core.a.copy()
     core.a[moved] += change
@@ -212,7 +213,8 @@ def test_support_of_a_singular_matrix(seed):
 @pytest.mark.oracle
 def test_shifted_ball_matches_plain_steps(seed):
     K, _ = quadratic_program(30, seed=seed)
-    # far points are equally far from a single point: start where no two distances are equal
+    # points far away are equally far from a single point, so start where no two distances are
+    # equal
     kappa = K[0, 0]
     a = np.random.default_rng(seed).dirichlet(np.ones(30))
     reference = oracle.shifted_ball(K, a, kappa, 0.05)
@@ -233,7 +235,7 @@ def test_kernel_expansions_in_blocks(kernel, exact, seed):
     coef = rng.normal(size=20)
     values = rows.values(rows.expansion(np.arange(20), coef), slice(5, 70), exact=exact)
     reference = gram(X[5:], X[:20]) @ coef
-    # single precision is allowed in this step
+    # this step may use single precision
     assert_allclose(
         values, reference, rtol=1e-10 if exact else 1e-4, atol=1e-12 if exact else 1e-4
     )
@@ -242,7 +244,7 @@ def test_kernel_expansions_in_blocks(kernel, exact, seed):
     assert rows.n_evaluations == 36 + (65 if kernel == "linear" else 65 * 20)
 
 
-# certificate: the answer is optimal
+# certificate: the result is optimal
 
 
 @pytest.mark.certificate
@@ -316,7 +318,7 @@ def test_steps_among_few_variables_reach_the_optimum_over_all(seed):
     v = np.zeros(800)
     found = simplex_qp(K, v, a, tol=1e-9, signs=y)
     assert found.converged
-    # most steps then changed only some of the weights
+    # most steps have then changed only some of the weights
     assert 0 < np.count_nonzero(found.a) < 200
     Q = K * y * y[:, None]
     assert_allclose(found.gradient, Q @ found.a, atol=1e-13)
@@ -480,7 +482,7 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("n", [300, 2200])  # use a matrix of all samples, or stored rows
+@pytest.mark.parametrize("n", [300, 2200])  # use a matrix over all samples, or stored rows
 def test_classes_in_threads_match_sequential_classes(n, seed):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
@@ -716,7 +718,7 @@ def test_noise_stays_within_the_memory_allowed():
     tracemalloc.stop()
     assert len(model.core_indices_) > 4000
     assert model.dual_gap_ <= 0.05
-    # the peak consists of the cache, blocks of scores, and a block of kernel values
+    # the peak of the memory consists of the cache, blocks of scores, and a block of kernel values
     assert peak < 80
 
 

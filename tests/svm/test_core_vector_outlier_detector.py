@@ -137,7 +137,7 @@ def test_planted_outliers(seed):
     ).fit(X)
     assert roc_auc_score(truth, part.score_samples(X)) > 0.97
     share = (part.predict(X) == -1).mean()
-    # held-out samples give the fraction
+    # the fraction is measured on held-out samples
     assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2500)
 
 

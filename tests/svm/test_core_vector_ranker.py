@@ -43,7 +43,7 @@ def all_pairs(y, queries):
     )
 
 
-# oracle: another route agrees
+# oracle: a different computation gives the same result
 
 
 @pytest.mark.oracle
@@ -94,7 +94,7 @@ def test_sums_over_pairs_by_plain_loops(seed):
         reached = (active.squares, active.fold @ f, f @ active.laplacian(f))
         assert_allclose(reached, (r @ r, r @ d, d[r > 0] @ d[r > 0]), atol=1e-10)
 
-    f = np.round(f, 1)  # create ties
+    f = np.round(f, 1)  # create tied scores
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
     assert_array_equal(pair_order(queries, grades, f), ((d > 0).sum(), (d == 0).sum(), len(d)))
     partner, top = worst_below(queries, grades, f)
@@ -104,7 +104,7 @@ def test_sums_over_pairs_by_plain_loops(seed):
         assert (partner[i] in below) if below else partner[i] == -1
 
 
-# certificate: the answer is optimal
+# certificate: the result is optimal
 
 
 @pytest.mark.certificate
@@ -168,7 +168,7 @@ def test_warm_start_reaches_the_same_solution(listed, seed):
     # the tolerance is the root of `tol`
     assert_allclose(warm.predict(X), cold.predict(X), atol=5e-3)
     assert warm.n_iter_ < cold.n_iter_
-    # with other grades, only pairs that are still pairs are used
+    # with other grades, use only pairs that are still pairs
     other = {"pairs": given["pairs"][::2]} if listed else {"y": y.max() - y}
     turned = warm.fit(X, **other)
     alone = CoreVectorRanker(0.02, **settings).fit(X, **other)
@@ -312,7 +312,7 @@ def test_grid_search_in_a_pipeline():
     assert search.best_params_ == {"corevectorranker__gamma": 1.0}
 
 
-# many pairs: all of them, with the unknowns on samples
+# there are many pairs: use all of them, with one unknown per sample
 
 
 def noisy_grades(n, p=5, seed=0):
@@ -415,5 +415,5 @@ def test_work_does_not_grow_with_the_scale_of_a_linear_kernel(scale, seed):
     large = clone(small).fit(scale * X, y)
     assert large.dual_gap_ <= 1e-3
     assert large.n_iter_ <= 3 * small.n_iter_
-    # f = (X w) has the least loss; at scale 1 the penalty changes it slightly
+    # f = (X w) has the least loss; at scale 1, the penalty changes it slightly
     assert np.corrcoef(small.predict(X), large.predict(scale * X))[0, 1] > 0.999

@@ -136,14 +136,15 @@ def test_warm_start_reaches_the_same_solution(seed):
     weight = np.random.default_rng(seed).integers(0, 2, 2100)
     cold = CoreVectorRegressor(20, **settings).fit(X, y, weight)
     warm = CoreVectorRegressor(10, warm_start=True, **settings).fit(X, y)
-    warm.set_params(C=20).fit(X, y, weight)  # half of the core set no longer exists
+    # half of the core set no longer exists in the new data
+    warm.set_params(C=20).fit(X, y, weight)
     # the tolerance is the root of `tol`
     assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3 * y.std())
     assert weight[warm.support_].all()
     assert warm.n_iter_ < cold.n_iter_
     again = warm.fit(X, y, weight)
     assert again.n_iter_ <= 3
-    few = warm.fit(X[:50], y[:50])  # most of the core set no longer exists
+    few = warm.fit(X[:50], y[:50])  # most of the core set no longer exists in the new data
     alone = CoreVectorRegressor(20, **settings).fit(X[:50], y[:50])
     assert_allclose(few.predict(X), alone.predict(X), atol=1e-4)
 

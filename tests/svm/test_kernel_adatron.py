@@ -33,7 +33,8 @@ def curve(n=70, seed=0):
 @pytest.mark.oracle
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_passes_of_the_plain_loop(loss, seed):
-    X, y = classes(600, seed=seed)  # with more than 500 samples, the fit ends at the tolerance
+    # with more than 500 samples, the fit stops at the tolerance
+    X, y = classes(600, seed=seed)
     K = rbf_kernel(X, gamma=0.3)
     signs = 2 * y - 1
     model = KernelAdatronClassifier(2.0, gamma=0.3, loss=loss, shuffle=False, tol=0.05).fit(
@@ -172,7 +173,7 @@ def test_order_weights_and_kernels(seed):
     assert_allclose(gram.decision_function(K), values, atol=1e-6)
 
     counts = np.random.default_rng(seed).integers(0, 3, 80)
-    # the last digits converge slowly with the hinge, so compare the objectives
+    # with the hinge loss the last digits converge slowly, so compare the objectives
     objectives = []
     settings |= {"tol": 1e-6, "max_iter": 50_000}
     for rows, weights in ((np.arange(80), counts), (np.repeat(np.arange(80), counts), None)):

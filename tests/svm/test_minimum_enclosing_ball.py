@@ -22,7 +22,7 @@ def cloud(n=80, p=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n, p))
 
 
-# oracle: another route agrees
+# oracle: a different computation gives the same result
 
 
 @pytest.mark.oracle

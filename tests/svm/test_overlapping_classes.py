@@ -17,7 +17,7 @@ from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinate_steps, take_weights
 from skmoderndata.svm import CoreVectorMachine, CoreVectorOutlierDetector, _base
 
-# Number of samples, too large for a fit without a search; rows are in single precision.
+# Number of samples, so large that the fit uses a search; rows are in single precision.
 N = 2100
 
 
@@ -191,7 +191,7 @@ def test_small_memory_sparse_rows_and_given_kernel_matrix(seed):
 def test_several_classes_share_the_rows(seed):
     X, y = overlapping(2400, n_classes=4, seed=seed)
     ours, theirs = both({"tol": 1e-3}, X, y)
-    # the tolerance is the sum of both
+    # the tolerance is the sum of both tolerances
     assert_allclose(ours.objective_, theirs.objective_, rtol=2e-3)
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
     assert ours.n_kernel_evaluations_ < theirs.n_kernel_evaluations_

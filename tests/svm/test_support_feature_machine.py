@@ -49,8 +49,8 @@ FORMS = [
     {"formulation": "centers", "C": 3.0},
 ]
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
-# Parameters for the problem and the iteration of the papers: the fewest features, by linear
-# programs alone.
+# Parameters that state the problem and the iteration of the papers: the fewest features, found by
+# linear programs alone.
 PAPERS = {"alpha": 0.0, "algorithm": "reweighted"}
 
 
@@ -78,7 +78,7 @@ def overlapping(seed, n=50, p=12):
     y = rng.integers(2, size=n)
     y[:2] = 0, 1
     X = rng.normal(size=(n, p)) + 1.0 * y[:, None] * (np.arange(p) < 3)
-    X[-2:] = X[:2]  # add duplicates with contradicting labels
+    X[-2:] = X[:2]  # add copies with contradicting labels
     y[-2:] = 1 - y[:2]
     return X, y
 
@@ -147,7 +147,8 @@ def test_refit_is_the_support_vector_machine(seed):
     w_oracle, b_oracle = oracle.squared_hinge(X, side, weight)
     # the cone solver ends at about 1e-8 of the objective, which is at worst 1e-4 in the weights
     assert_allclose(np.append(w, b), np.append(w_oracle, b_oracle), atol=1e-4)
-    # with a constant column, LinearSVC penalises the intercept, and so must our machine
+    # if the column of ones is a feature, LinearSVC penalises the intercept, so our machine has to
+    # do so, too
     w, _ = squared_hinge_svm(np.c_[X, np.ones(len(X))], side, weight, intercept=False)
     svc = LinearSVC(dual=False, tol=1e-12, max_iter=10_000).fit(X, y, sample_weight=weight)
     assert_allclose(w, np.append(svc.coef_[0], svc.intercept_), atol=1e-6)
@@ -234,7 +235,7 @@ def test_approximation_counts_a_full_feature_as_one(form, seed):
     counted = np.log1p(np.abs(found.w) / (1e-3 * first)) / np.log1p(1e3)
     slack = np.maximum(posed.margin - side * (scaled @ found.w + found.bias), 0).sum()
     cost = 0.0 if form["C"] is None else form["C"] * slack
-    # the intercept is in the middle of the optimal ones, so the slack is smallest
+    # the intercept is in the middle of the optimal interval, so the slack is smallest
     assert_allclose(found.approximation[-1], counted.sum() + cost, rtol=1e-6, atol=1e-6)
 
 
@@ -454,7 +455,7 @@ def test_gap_bounds_the_true_distance(form, seed):
         slack = np.maximum(posed.margin - posed.Z @ w - side * bias, 0)
         cost = 0.0 if posed.slack_cost is None else posed.slack_cost @ slack
         reached = costs @ np.abs(w) + cost
-        # the bound must hold for any numbers, although it is weaker
+        # the bound must hold for any numbers, although it is then weaker
         dual = rng.uniform(0, 1, size=30)
         for u in (dual, np.zeros(30), ColumnGeneration(posed).solve(costs).dual):
             gap = stationarity_gap(posed, costs, w, bias, u, 0.0)
@@ -672,7 +673,8 @@ def test_classes_of_iris():
     assert machine.score(X, y) > 0.94
     assert machine.coef_.shape == (3, 4)
     assert machine.hard_margin_.tolist() == [False] * 3
-    assert not machine.sfm_coef_[0, :2].any()  # the petals alone separate setosa
+    # the petals alone separate setosa from the others
+    assert not machine.sfm_coef_[0, :2].any()
 
 
 # ----------------------------------------------------------------------------------------- paper
@@ -755,13 +757,13 @@ def test_selection_by_the_criterion_is_invariant(algorithm, seed):
 def test_sparse_input_gives_the_same(algorithm, seed):
     X, y, _ = make_sparse_classes(60, 80, n_informative=3, random_state=seed)
     X[np.random.default_rng(seed).random(X.shape) < 0.5] = 0.0
-    # the Euclidean machine may keep a feature that is nearly worth its price
+    # the Euclidean machine may keep a feature that is only just worth its price
     C = "scale" if algorithm in ("splicing", "exchange") else 3.0
     settings = {"C": C, "algorithm": algorithm, "max_iter": 2000}
     dense = SupportFeatureMachine(**settings).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_matrix):
         other = SupportFeatureMachine(**settings).fit(kind(X), y)
-        # the condition number of uncentred columns is different for the Euclidean machine
+        # for the Euclidean machine, the condition number of uncentred columns is different
         assert_allclose(other.coef_, dense.coef_, atol=1e-5 * np.abs(dense.coef_).max())
         assert_allclose(
             other.decision_function(kind(X)), dense.decision_function(X), atol=1e-4

@@ -11,7 +11,7 @@ import skmoderndata
 
 ROOT = Path(skmoderndata.__file__).parents[1]
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
-# Settings that hide errors inside the package, as for an installed package.
+# Settings that suppress errors inside the package, as for an installed package.
 SETTINGS = f"""
 [mypy]
 python_version = 3.11

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target
 
-# Size of the penalty; patches have unit variance in each pixel on average.
+# Penalty of the codes; on average, patches have unit variance in each pixel.
 ALPHA = 1.0
 
 
@@ -43,7 +43,7 @@ def quality(patches, atoms):
     from skmoderndata.sparse_coding import SparseCoder
 
     atoms = np.asarray(atoms, dtype=np.float64)
-    # a dictionary outside the ball would have an unfair advantage: project it
+    # a dictionary outside the ball would have an unfair advantage, so project it
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1.0)
     coder = SparseCoder(
         atoms, transform_algorithm="lasso", transform_alpha=ALPHA, normalize=False, tol=1e-9

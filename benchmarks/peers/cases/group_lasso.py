@@ -71,7 +71,8 @@ def celer(data):
 def skglm(data):
     from skglm import GroupLasso
 
-    # skglm stops by the violation of the optimality conditions: use a small one for this gap
+    # skglm stops when the violation of the optimality conditions is small: use a small limit for
+    # this gap
     model = GroupLasso(
         SIZE, data.alpha * np.sqrt(SIZE), tol=1e-4 * data.alpha, max_iter=1000
     )  # fmt: skip

@@ -60,7 +60,8 @@ def quality(views, duals):
     found = np.sort(np.abs(cross) / np.sqrt(size[0] * size[1]))[::-1]
 
     if n not in _BEST:
-        # squares of the correlations are eigenvalues of R_a R_b, R = K / ((1 - t) K + (n - 1) t)
+        # the squares of the correlations are eigenvalues of R_a R_b, with R = K / ((1 - t) K + (n
+        # - 1) t)
         roots = []
         for M in (Ka, Kb):
             w, U = linalg.eigh(M)

@@ -6,7 +6,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-# Size of the column of ones for LIBLINEAR, which reduces the penalty of the offset to a 900th.
+# Constant that LIBLINEAR appends as a column, which reduces the penalty of the offset to a 900th.
 OFFSET_SCALE = 30.0
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most
 
-# Size of the noise: its standard deviation, on the scale of 255 grey levels.
+# Standard deviation of the noise, on the scale of 255 grey levels.
 SIGMA = 20.0
 # Maximum squared residual of a patch.
 BOUND = 64 * (1.15 * SIGMA) ** 2
@@ -23,7 +23,7 @@ class Patches(NamedTuple):
     X: np.ndarray
     D: np.ndarray
     task: str
-    spams: tuple  # the same with patches and atoms in columns
+    spams: tuple  # patches and atoms of the same problem, in columns
 
 
 def work(size, rng):
@@ -158,7 +158,7 @@ def spams_codes(n_threads):
             return spams.lasso(X, D, lambda1=ALPHA, mode=2, numThreads=n_threads)
         if patches.task == "error":
             return spams.omp(X, D, L=64, eps=BOUND, numThreads=n_threads)
-        # in single precision all codes are zero without a bound
+        # in single precision, all codes are zero if there is no bound
         return spams.omp(X, D, L=int(patches.task), eps=1e-3, numThreads=n_threads)
 
     return run

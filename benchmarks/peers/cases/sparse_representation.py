@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
 
-# Size of the penalty, relative to the smallest penalty at which a code is zero.
+# Penalty, relative to the smallest penalty at which a code is zero.
 SHARE = 0.1
 TOL = 1e-6
 
@@ -151,7 +151,7 @@ def skglm(digits):
     weights = np.sqrt([len(group) for group in groups])
     codes = []
     for x, lam in zip(digits.new, digits.alpha, strict=True):
-        # skglm stops by the violation of the optimality conditions
+        # skglm stops when the violation of the optimality conditions is small
         given = {"fit_intercept": False, "tol": 1e-3 * lam / n}
         if digits.grouped:
             model = GroupLasso(groups, lam / n, weights=weights, **given)

@@ -20,10 +20,10 @@ LETTERS = (12.7, 9.1, 8.2, 7.5, 7, 6.7, 6.3, 6.1, 6, 4.3, 4, 2.8, 2.8, 2.4, 2.4,
 class Task(NamedTuple):
     """Which kernel, on which strings."""
 
-    kind: str  # "gap", "spectrum", "features", "mismatch", or "warmup" for all of them
+    kind: str  # "gap", "spectrum", "features" or "mismatch", or "warmup" for all of them
     symbols: str
     n: int
-    lengths: tuple[int, int]  # minimum, and one more than the maximum
+    lengths: tuple[int, int]  # minimum length, and maximum length plus one
     p: int
     m: int = 0
 

@@ -11,8 +11,8 @@ N_ITER = 3
 
 class Problem(NamedTuple):
     graphs: list  # labels and edges of each graph
-    theirs: list  # edges with both directions, labels by node
-    reference: np.ndarray  # counts of nested tuples, on the first graphs
+    theirs: list  # edges in both directions, labels by node
+    reference: np.ndarray  # counts of nested tuples, for the first graphs
 
 
 def molecules(n_graphs, rng):
