@@ -71,7 +71,7 @@ MOST_RESIDENT = 1.5
 MOST_AT_DRIVER = 0.3
 # Maximum time of two workers, divided by the time of one.
 MOST_OF_ONE_WORKER = 0.65
-# Maximum time of one worker, divided by the time of the fit in memory.
+# Maximum time of one worker, divided by the time of a fit in memory.
 MOST_OF_MEMORY = 1.5
 # Maximum number of passes after the loss of a worker.
 MOST_REPEATED = 25
@@ -298,7 +298,7 @@ def fit_map(name, path):
         seen = np.load(path, mmap_mode="r")
         blocks = itertools.pairwise(cuts(case.rows, len(seen)))
         y = np.concatenate([case.target(seen[first:end]) for first, end in blocks])
-        del seen  # also release the pages that were read
+        del seen  # release the pages that were read, too
     return timed(name, np.load(path, mmap_mode="r"), y)
 
 

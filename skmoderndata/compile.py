@@ -46,7 +46,7 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
-    # fit the estimators; collect failures instead of stopping at the first one
+    # fit the estimators; collect failures instead of stopping at the first failure
     start = perf_counter()
     failed = []
     tasks = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
@@ -76,7 +76,7 @@ def warm(cls):
         try:
             _use(cls(**parameters))
         except (ImportError, ValueError):
-            # an option may need another option, other data or an optional package
+            # an option may need another option, different data or an optional package
             if not parameters:
                 raise
 

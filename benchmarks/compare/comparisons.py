@@ -242,7 +242,7 @@ COMPARISONS = {
         grid={"gamma": (1e-6, 1e-5, 1e-4)},
         baseline_params={"n_components": 60, "random_state": 0},
         baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-        # Below this value, the kernel is linear up to its scale, so neighbours do not change
+        # Below this value, the kernel is linear up to its scale, so the neighbours are the same
         bounds={"gamma": 1e-6},
         baseline_bounds={"gamma": 1e-6},
     ),
@@ -318,7 +318,8 @@ COMPARISONS = {
         grid={"gamma": (0.0001, 0.0003, 0.001)},
         baseline_params={"n_components": 300, "random_state": 0},
         baseline_grid={"gamma": (1e-6, 1e-5, 1e-4)},
-        # below this value, the kernel is linear up to its scale, which the discriminant ignores
+        # below this value, the kernel is linear up to its scale, which has no effect on the
+        # discriminant
         baseline_bounds={"gamma": 1e-6},
     ),
     "KernelKMeans": Comparison(

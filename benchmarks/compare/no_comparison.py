@@ -41,7 +41,7 @@ def without_comparison():
         if cls.__name__ not in COMPARISONS
     }
 
-    # in each family, a single kernel has the comparison or the reason why there is none
+    # in each family, one kernel has the comparison, or the reason why there is none
     families = {}
     for cls in all_kernels():
         families.setdefault(cls._card.family, []).append(cls.__name__)

@@ -109,7 +109,7 @@ def _row_as_json(row):
             "grid": {name: [_plain(value) for value in side.grid[name]] for name in side.grid},
             "warnings": dict(side.warnings),
             "at_grid_ends": {name: _plain(value) for name, value in side.at_grid_ends.items()},
-            # list the choice and the score of the search of each outer fold
+            # for each outer fold, list the chosen candidate and its score in the search
             "folds": [
                 {
                     "fold": fold + 1,

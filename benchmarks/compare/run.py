@@ -72,7 +72,7 @@ class Outcome:
 
     score: float = np.nan
     seconds: float = np.nan  # time of the whole search with refit
-    fit_seconds: float = np.nan  # time of one fit with the chosen parameters, and the score
+    fit_seconds: float = np.nan  # time of one fit with the chosen parameters, and its score
     best_params: Mapping[str, Any] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
@@ -422,7 +422,7 @@ def _warm_up(problem, estimator, grid, data, train):
     groups = None if data.groups is None else data.groups[train]
     folds = problem.splitter(n_splits=WARM_UP, random_state=2)
     with warnings.catch_warnings(), contextlib.suppress(Exception):
-        # this contender has too few rows here; the search shows how good it is
+        # this contender has too few rows for the comparison; the search shows how good it is
         warnings.simplefilter("ignore")
         few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
         first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}

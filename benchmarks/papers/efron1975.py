@@ -42,7 +42,7 @@ def values(quick):
     raw = float(np.sum((AVERAGES - SEASON) ** 2))
     shrunk = float(np.sum((model.location_ - SEASON) ** 2))
 
-    # compare the factor by which all averages shrink to their mean, and the gain
+    # compare the factor by which all averages shrink towards their mean, and the gain
     found.append(
         value(
             "all players",

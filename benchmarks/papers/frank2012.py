@@ -58,7 +58,7 @@ def _judge(level, mismatch, n_seeds):
     rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
 
     return [
-        # our error, with its target
+        # compare our error with its target
         value(
             setting,
             f"wrong source bits, mean of {n_seeds}",

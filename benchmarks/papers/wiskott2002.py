@@ -17,7 +17,7 @@ def values(quick):
 
         correlation = abs(np.corrcoef(slowest, np.sin(t))[0, 1])
         measured = np.mean(np.diff(slowest) ** 2)
-        # the training signal lacks the step that would close the period
+        # the training signal does not contain the step that would close the period
         closed = 2 * (1 - np.cos(2 * np.pi / n_samples))
         setting = f"{n_samples} samples"
         eta = float(model.eta_values_[0])

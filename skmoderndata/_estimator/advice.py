@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-# Names in papers and other libraries, with the parameters that have this meaning, likeliest first.
+# Names in papers and other libraries, with the parameters that have this meaning, the likeliest
+# first.
 PARAMETERS = {
     "alpha_H": ("sparseness_components", "alpha"),
     "alpha_W": ("sparseness_codes", "sparseness_components", "alpha"),
@@ -31,7 +32,7 @@ PARAMETERS = {
     "sigma": ("gamma", "width", "noise_std"),
     "sparsity": ("n_nonzero_coefs", "sparseness_components", "sparseness_codes"),
 }
-# Names in other libraries that no class has as a parameter, with the class to use.
+# Parameters of other libraries that no class here has, with the class to use instead.
 CLASSES = {
     "beta_loss": "ProbabilisticLSA minimises the Kullback-Leibler divergence, with missing "
     "entries too; sklearn.decomposition.NMF has further divergences",

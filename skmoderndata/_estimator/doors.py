@@ -49,8 +49,8 @@ def by_rows(method: Method) -> Method:
         if not any(map(in_blocks, values)):
             return method(estimator, *args, **kwargs)
 
-        # reject Dask arrays in arguments other than X; read a table on a disk as a whole if
-        # another argument is an array
+        # reject Dask arrays in arguments other than X; if another argument is an array, read a
+        # table on disk as a whole
         bound = inspect.signature(method).bind(estimator, *args, **kwargs).arguments
         _, X, *others = bound.values()
         alone = in_blocks(X) and not any(map(_is_array, others))
@@ -225,7 +225,7 @@ def _map_rows(
             "set_output(transform='default') before."
         )
 
-    # call the method on a dummy row to find the number and the type of its output columns
+    # call the method on a dummy row to find the number and the type of the output columns
     frame = getattr(X, "_meta_nonempty", None)
     blocks = as_blocks(X, known_rows=False)
     if len(blocks.shape) != 2:
@@ -234,7 +234,8 @@ def _map_rows(
     example = _as_tuple(method(estimator, row, **options))
     widths = [1 if answer.ndim == 1 else answer.shape[1] for answer in example]
 
-    # keep several answers, such as mean and deviation, as columns of one array until the end
+    # keep several results, such as mean and standard deviation, as columns of one array until the
+    # end
     single = len(example) == 1
     vector = single and example[0].ndim == 1
     rows = blocks.map_rows(

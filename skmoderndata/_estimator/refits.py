@@ -181,7 +181,7 @@ def quantiles(values, level, *, method):
     """
     ends = ((1 - level) / 2, (1 + level) / 2)
     with warnings.catch_warnings():
-        # entries that appear in no refit stay NaN
+        # entries that no refit contains remain NaN
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, ends, axis=0, method=method)
 

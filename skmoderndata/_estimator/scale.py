@@ -16,7 +16,7 @@ N_ENTRIES = 500_000
 LEAST_ROWS = 20
 # Maximum ratio of the scales of two columns that does not cause a warning.
 RATIO_LIMIT = 100
-# Names of kernels that require non-negative columns, such as histograms.
+# Names of kernels that require non-negative columns, such as counts in histograms.
 NON_NEGATIVE_KERNELS = ("chi2", "additive_chi2")
 
 

@@ -385,7 +385,7 @@ def refuse_ragged(X: Any, what: str) -> None:
     """Raise an error for a list of rows of different lengths, which is not a table."""
     if not isinstance(X, list | tuple):
         return
-    # a string counts as one value
+    # count a string as one value
     rows = [not isinstance(row, str) and hasattr(row, "__len__") for row in X]
     lengths = [len(row) if is_row else 1 for row, is_row in zip(X, rows, strict=True)]
     if len(set(lengths)) > 1:
@@ -660,7 +660,7 @@ class BitCounts(NamedTuple):
 
     # the smallest value, the largest value, and one value between them if it exists
     values: tuple[float, ...]
-    n_above: int  # count of numbers above the threshold
+    n_above: int  # number of values above the threshold
     n_observed: int
 
     @classmethod
@@ -801,7 +801,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X", overlap=Fals
         the lists as arrays.
     """
     groups = list(groups)
-    # accept one label per member
+    # accept one label for each member
     if all(np.ndim(group) == 0 for group in groups):
         if len(groups) != n_members:
             raise ValueError(
@@ -928,7 +928,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
             )
         return present, codes
 
-    # use the given order; y may lack some of its classes
+    # use the given order; y need not contain all of its classes
     order = np.asarray(classes)
     labels = order.tolist()
     if order.ndim != 1 or len(set(labels)) < len(labels):

@@ -18,7 +18,7 @@ MIN_SIDE = 32
 N_ROWS = 2000
 # Maximum number of columns that are read.
 N_COLUMNS = 300
-# Minimum distance of a broken cell from the median, in deviations of its column.
+# Minimum distance of a broken cell from the median, in standard deviations of its column.
 FAR_DEVIATIONS = 8.0
 # Maximum distance of the other cells, in the same unit, if the column has no long tail.
 BULK_DEVIATIONS = 4.5
@@ -231,8 +231,8 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
         in_order = {str(name).lower() for name in levels} in GRADES
         return facts._replace(y="ranks" if in_order else "classes")
 
-    # Treat a few distinct whole numbers as classes, or as ranks if they are consecutive and do not
-    # start at zero
+    # Treat a few distinct whole numbers as classes; if they are consecutive and do not start at
+    # zero, treat them as ranks
     few = len(levels) <= 20 and len(levels) < len(values) / 2
     if not few or not np.array_equal(levels, np.round(levels)):
         return facts._replace(y="numbers")

@@ -728,7 +728,7 @@ def find_roles(table: Table, level: float) -> Finding | None:
     if not found:
         return None
 
-    # Keep the most significant sets; skip sets that contain a kept set or are part of one
+    # Keep the most significant sets; skip sets that contain a set already kept or are part of one
     kept: list[tuple[Any, ...]] = []
     for _, role, count, chance in sorted(found, key=lambda entry: entry[0]):
         if not any(_nested(role, other) for other, _, _ in kept):

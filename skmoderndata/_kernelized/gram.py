@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
-# Functions that are more accurate than their scikit-learn counterparts.
+# Functions that are more accurate than those of scikit-learn.
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
@@ -30,7 +30,8 @@ ANCHORS = (32, 2**13)
 JUDGED_FROM_SAMPLES = 16
 # Maximum difference between 1 and the kernel values for which all samples count as alike.
 ALIKE = 1e-6
-# Minimum sum of the kernel values of a sample with all others; below it, the sample is isolated.
+# Minimum sum of the kernel values between a sample and all others; below it, the sample counts as
+# isolated.
 ALIEN = 0.1
 
 # Entries that every estimator with a `kernel` has in `_parameter_constraints`.

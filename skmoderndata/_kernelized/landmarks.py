@@ -197,7 +197,7 @@ class FeatureRows(NamedTuple):
     Z: Array  # (n, r), coordinates in the span of the landmarks
     beyond: Array  # (n,), squared distances from the span
     weights: Array  # (n,), weights relative to the largest weight
-    others: tuple[Array, ...]  # targets and other arrays aligned with the rows
+    others: tuple[Array, ...]  # targets and other arrays with an entry for each row
 
 
 class ColumnFeatures:
@@ -411,7 +411,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     if seen.fold is not None:
         used &= seen.fold.holds(X)
 
-    # use stored features, or compute them for one stretch of rows at a time
+    # use stored features, or compute them for a block of rows at a time
     row_bytes = 3 * FLOAT_BYTES * max(1, len(seen.features.root))
     for stretch in row_blocks(len(w), row_bytes, n_bytes=TEMPORARY_BYTES):
         if block.state is None:

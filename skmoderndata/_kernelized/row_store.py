@@ -155,7 +155,8 @@ class RowStore:
                 block = samples[first : first + step]
                 E = buffer[: len(block)]
                 self.writer.exponents(block, slice(None), E)
-                # Write in one call if the slots are adjacent, as they are while the cache fills.
+                # Write in a single call if the slots are adjacent, which they are while the cache
+                # fills.
                 places = slots[first : first + step]
                 if (np.diff(places) == 1).all():
                     neighbours = slice(places[0], places[-1] + 1)

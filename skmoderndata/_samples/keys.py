@@ -163,7 +163,7 @@ class _Reader:
             return b"i" + self.number(x), ()
         if isinstance(x, MethodType):
             return b"M", (x.__func__, x.__self__)
-        if hasattr(x, "value_key"):  # an immutable object may provide its key
+        if hasattr(x, "value_key"):  # use the key that an immutable object may provide
             key: Key = x.value_key()
             return b"K" + key.digest + b" ".join(self.number(v.value) for v in key.others), ()
         if hasattr(x, "tag") and hasattr(x, "attrib"):

@@ -154,7 +154,7 @@ class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
 
-        # assign to each row all concepts that it contains, or its best cover
+        # assign to each row all concepts that the row contains, or its best cover
         self.assignments_ = self._cover(words)
         self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 

@@ -125,7 +125,7 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
     order = rng.permutation(n_items)
     popularity = np.log(popularity[order])
 
-    # Draw log-normal rates, with mean `observed` before they are cut at 1
+    # Draw log-normal rates, whose mean is `observed` before they are limited to 1
     spread = 0.5 * skew
     log_activity = spread * rng.standard_normal(n_users) - spread**2 / 2
     rate = np.minimum(observed * np.exp(log_activity), 1.0)

@@ -281,7 +281,7 @@ class CCIPCA(OnlineSubspace):
             self._refuse_other_number(k, len(self._state.lam))
             state = self._state.copy()
 
-        # make one pass, without shuffling
+        # make one pass without shuffling
         work = np.empty(p)
         for block in RowSource(X).blocks():
             principal_rows(block, True, state, schedule, work)

@@ -412,7 +412,7 @@ class FeatureSignDictionaryLearning(
             S += self.forget_factor * S_before
             T += self.forget_factor * T_before
 
-        # 2. Update the atoms from the statistics; their norms are at most one.
+        # 2. Update the atoms from the statistics, with norms of at most one.
         value = coded_objective(codes, alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
         size = max(value, SMALLEST_DIVISOR)

@@ -591,7 +591,7 @@ def _plan_layer(layer, defaults, shape, allow_uncovered, number):
         )
     values = {**defaults, **layer}
 
-    # fields must fit into the input, and cover it unless `allow_uncovered` is True
+    # fields must fit into the input, and must cover it unless `allow_uncovered` is True
     field = _pair(values["field"], f"{where}['field']")
     stride = _pair(values.get("stride", field), f"{where}['stride']")
     for axis, name in enumerate(("height", "width")):
@@ -667,7 +667,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
                 sums[k].update(prepare(k, patches), sequence_ids=repeated)
         return sums
 
-    # 1. find linear slow features of each field, which reduce it to `n_pre` values
+    # 1. find linear slow features, which reduce each field to `n_pre` values
     identity = PolynomialExpansion(plan.n_inputs, 1)
     linear = moments([identity] * len(groups), lambda k, P: P)
     stages = []

@@ -470,8 +470,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         else:
             k = count_for(eigenvalues, total, self.n_components)
 
-        # a subspace of full rank leaves no residuals: reduce a dimension that was not set by the
-        # user, otherwise raise an error
+        # a subspace of full rank leaves no residuals: if the dimension was not set by the user,
+        # reduce it; otherwise raise an error
         unexplained = total - eigenvalues[:k].sum()
         if k > len(eigenvalues) or unexplained <= RANK_TOL * total:
             if isinstance(self.n_components, Integral):

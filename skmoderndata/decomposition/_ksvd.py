@@ -371,7 +371,8 @@ class KSVD(
             mask = None if observed is None else observed[rows]
             return self._code(data[rows], mask, atoms, ridges)
 
-        # The products are so small that several threads would slow each other down.
+        # Use one BLAS thread: the products are so small that several threads would slow each other
+        # down.
         rules = self._rules(len(data), len(start))
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
@@ -510,7 +511,8 @@ class KSVD(
 
     def _add(self, D, stream, data):
         """Code a batch, add it to the statistics, and move the atoms."""
-        # The products are so small that several threads would slow each other down.
+        # Use one BLAS thread: the products are so small that several threads would slow each other
+        # down.
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(

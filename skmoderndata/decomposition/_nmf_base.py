@@ -211,7 +211,7 @@ def _check_block(block, reader, demands):
 
 def _read_block(block, *, reader, gaps):
     X, weights, cells = reader.read(block)
-    # Do not search for NaN if the table has none.
+    # If the table has no NaN, do not search for any.
     return counted_rows(X, weights, cells, gaps=gaps)
 
 

@@ -277,7 +277,7 @@ class ProbabilisticLSA(
         rng = check_random_state(self.random_state)
         training = rows
         hidden = None
-        # Tempering is controlled by the likelihood of held-out counts.
+        # The likelihood of held-out counts controls the tempering.
         if self.tempering:
             counts, hidden = _hold_out(rows.counts, self.validation_fraction, rng)
             training = TopicRows.of(counts)
@@ -340,7 +340,7 @@ class ProbabilisticLSA(
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
 
-        # 1. Check the documents: sums of counts exist only for complete documents.
+        # 1. Check the documents; sums of counts exist only if documents are complete.
         X, cells = self._validate(X, None, reset=False)
         if cells is not None or self._word_counts is None:
             raise ValueError(

@@ -344,7 +344,8 @@ class SlowFeatureAnalysis(
                 raise ValueError(TIMES)
             self._keep(moments, rows.eps)
 
-            # 2. solve for the outputs, whose moments are needed if rounding errors matter
+            # 2. solve for the outputs; their moments are needed if rounding errors are not
+            # negligible
             self._solve(lambda outputs: self._sum(rows, SlowMoments(outputs, self.lag)))
         return self
 
@@ -435,7 +436,7 @@ class SlowFeatureAnalysis(
             self._moments = SlowMoments(self._expansion, self.lag)
             self._input_eps = 0.0
 
-        # update a copy, so that an error leaves the old moments
+        # update a copy, so that an error leaves the old moments unchanged
         moments = self._moments.copy()
         if moments.n_samples == 0 and self.expansion is None:
             moments.expansion = self._centred(moments.expansion, rows)
@@ -660,7 +661,7 @@ class SlowFeatureAnalysis(
             self.input_mean_, self.input_components_ = whiten_moments(self, moments, rows.eps)
             n_inputs = len(self.input_components_)
 
-        # use monomials, or another expansion, which is fitted to the rows unless it is frozen
+        # use monomials, or a different expansion, which is fitted to the rows unless it is frozen
         if self.expansion is None:
             self.expansion_ = None
             monomials = PolynomialExpansion(n_inputs, self.degree, self.include_bias)

@@ -45,7 +45,7 @@ from skmoderndata.gaussian_process._base import (
     warn_optimizer,
 )
 
-# Minimum prior variance, so that its logarithm and inverse are finite.
+# Minimum prior variance, so that the logarithm and the inverse of the variance are finite.
 SMALLEST_VARIANCE = 1e-200
 
 
@@ -347,7 +347,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             )
 
         rows = np.arange(n)
-        # grBCM has a communication expert, whose samples all other experts share.
+        # grBCM has a communication expert, whose samples are shared by all other experts.
         shared = []
         if self.combine == "grbcm" and n_experts > 1:
             rows = rng.permutation(n)

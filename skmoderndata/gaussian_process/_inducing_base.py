@@ -223,7 +223,7 @@ def nearest_rows(X, Z):
     """Find the sample nearest to each inducing input; list each sample once."""
     A = np.asarray(as_numpy(Z))
     B = np.asarray(as_numpy(X))
-    # centre both, because products lose digits far from the origin
+    # centre both arrays, because products lose digits far from the origin
     centre = A.mean(axis=0)
     A = A - centre
     B = B - centre

@@ -182,7 +182,7 @@ class ComponentsDisplay:
     def _draw_quantiles(self, ax, j, component, **kwargs):
         """Draw the entries of one component with their quantiles."""
         low, high = (np.asarray(ends, dtype=np.float64)[j] for ends in (self.low, self.high))
-        # A biased entry may lie outside its quantiles.
+        # If an entry is biased, it may lie outside its quantiles.
         widths = np.nan_to_num(np.maximum([component - low, high - component], 0.0))
         label = f"bootstrap quantiles, {self.confidence_level:.0%}"
         style = {"fmt": "o", "capsize": 2, "markersize": 3, "label": label} | kwargs

@@ -398,7 +398,7 @@ def show(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
 
-    # print short arrays, and a checksum of long ones
+    # print short arrays in full, and a checksum of long arrays
     if isinstance(value, np.ndarray):
         if value.size <= 12 and value.dtype != object:
             return f"array({value.tolist()})"

@@ -391,7 +391,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             if closer is None:
                 break
 
-            # Accept the solution if it is certified for the original bound.
+            # Accept the solution if its certificate holds for the original bound.
             coef = closer.coef
             gap = pursuit_gap(A, y, coef, closer.dual, bound=bound, positive=self.positive)
             if gap > max(enough, result.gap):

@@ -357,7 +357,7 @@ def _errors(model, X, y, weight, groups, alphas, *, seed, progress=None):
     train, test = seed
     path = _Path(model, X[train], y[train], weight[train], groups)
     errors = []
-    # Follow one path and evaluate each fit as soon as it is available.
+    # Follow one path, and evaluate each fit as soon as it is available.
     it = Iterations(len(alphas), -1.0, progress)
     for _, result in zip(it, path.results(alphas), strict=False):
         latent, intercept = path.in_units(result)

@@ -41,7 +41,8 @@ class State(NamedTuple):
     """Model after the samples seen so far; each pass makes a new state."""
 
     stream: Stream
-    primal: bool  # if True, the stream only counts samples; weights define the functions
+    # if True, weights define the functions, and the stream only counts the samples
+    primal: bool
     weights: np.ndarray  # weights of features and offset, (n_functions, n_features + 1)
     # sum of the changes of the weights, each multiplied by the time of the change
     late: np.ndarray

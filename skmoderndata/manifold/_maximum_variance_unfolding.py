@@ -402,7 +402,7 @@ class MaximumVarianceUnfolding(
             empty = np.zeros(0, dtype=int)
             return empty, empty.copy()
 
-        # with angles, connect the neighbours of a sample to each other
+        # with angles preserved, connect the neighbours of a sample to each other
         A = self._search.kneighbors_graph(n_neighbors=k)
         joined = A + A.T
         if self.angles:

@@ -407,7 +407,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
             )
 
         largest = n_samples // 2
-        # Only halves are clustered, and they contain half of the objects.
+        # Only halves are clustered; each contains half of the objects.
         if values[0] > largest:
             raise ValueError(
                 f"ClusteringStability clusters halves of the objects: n_samples={n_samples} "

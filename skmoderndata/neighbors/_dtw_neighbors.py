@@ -100,7 +100,8 @@ class _DTWNeighbors:
         D = packed_distances(
             series, others, self.metric, self.metric_params or {}, band, self.n_jobs
         )
-        if alone:  # the series itself comes after series at an infinite distance
+        # the series itself comes after other series, even if their distance is infinite
+        if alone:
             np.fill_diagonal(D, np.nan)
         nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(D, nearest, axis=1), nearest

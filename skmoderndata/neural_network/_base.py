@@ -47,7 +47,7 @@ from skmoderndata._solvers.networks.ridge_path import (
     statistics,
 )
 
-# Number of outputs of the first layer held at once: 4 MB stay in the cache.
+# Number of outputs of the first layer held at once, which stay in the cache (4 MB).
 BLOCK_ENTRIES = 2**19
 # Number of decades that the default penalties span.
 WIDEST = 12
@@ -67,7 +67,7 @@ class RidgeNetwork(LazySolution, Base):
     """
 
     _SPARSE = "csr"
-    _SCALING = ""  # additional condition under which first layers are equal
+    _SCALING = ""  # additional condition for first layers to be equal
     _SOLUTION = (
         "_coef",
         "output_coef_",
@@ -460,7 +460,7 @@ class RidgeNetwork(LazySolution, Base):
         return (*self._SOLUTION, "alphas_") if is_search else self._SOLUTION
 
     def __getattr__(self, name):
-        if name == "partial_fit":  # hide the method if it would always raise
+        if name == "partial_fit":  # hide the method if it would always raise an error
             raise AttributeError(f"{type(self).__name__}.partial_fit {self._not_additive()}")
         return super().__getattr__(name)
 

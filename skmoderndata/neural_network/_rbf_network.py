@@ -177,7 +177,7 @@ class RadialNetwork(RidgeNetwork):
         index = selection.chosen
         error_reduction = selection.error_reduction
 
-        # Use the first candidate if none explains anything, as for a constant target
+        # Use the first candidate if none explains anything, which happens for a constant target
         if len(index) == 0:
             index = np.zeros(1, dtype=int)
             error_reduction = np.zeros(1)

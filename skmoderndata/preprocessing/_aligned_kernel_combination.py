@@ -219,7 +219,7 @@ class AlignedKernelCombination(AgainstTraining):
         # Scale the kernels to unit norm in feature space after centring.
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
-        # Centring leaves rounding errors of constant kernels.
+        # For constant kernels, only rounding errors remain after centring.
         varies = norms > ACCUMULATED_ROUNDING * len(X)
 
         if not varies.any():

@@ -110,7 +110,7 @@ class KernelWhitener(KernelMatrixStep):
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        # Equal samples leave only rounding errors after centring.
+        # For equal samples, only rounding errors remain after centring.
         above = w > ROUNDING * len(K) * spread
         w = w[above]
         U = fix_signs(U[:, above].T).T

@@ -160,7 +160,7 @@ def series_of_frame(X, name):
             "select the columns with series."
         )
 
-    # Each channel is one cell.
+    # Store each channel in one cell.
     series = []
     for i, cells in enumerate(zip(*columns, strict=True)):
         channels = [np.asarray(cell) for cell in cells]

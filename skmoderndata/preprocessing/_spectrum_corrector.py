@@ -182,7 +182,7 @@ class SpectrumCorrector(KernelMatrixStep):
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
 
-        # Subtract the other eigenvectors from the identity if they are fewer.
+        # If there are fewer of the other eigenvectors, subtract them from the identity.
         if above <= n - below:
             U = self._vectors[:, :above]
             gain = np.ones(above)

@@ -217,7 +217,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         longest = np.bincount(start).max()
         # An automatic choice of n_lags is at least 2.
         n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags
-        # One complete window must remain.
+        # At least one complete window must remain.
         largest_lag = (longest - 1) // max(n_lags - 1, 1)
         needed = 1 if self.lag == "auto" else self.lag
 
@@ -564,7 +564,7 @@ def _first_minimum_of_information(X, start, max_lag):
 
     # Compute the information of X[t] and X[t + lag], without pairs across sequences.
     curve = []
-    # compute one lag more, to see the curve rise again
+    # compute one more lag, to see whether the curve rises again
     for lag in range(min(max_lag + 1, n - 1) + 1):
         crossing = np.flatnonzero(start[lag:] > np.arange(n - lag))
         cells = bins[:, lag:] * (n_bins + 1) + bins[:, : n - lag]

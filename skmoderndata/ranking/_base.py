@@ -174,7 +174,7 @@ def class_scores(values, thresholds):
     """Compute `min(s - b_(k-1), b_k - s)` for each class k, or `s - b` for two classes."""
     if len(thresholds) == 1:
         return values - thresholds[0]
-    # Thresholds that are out of order count as sorted, as in `ranks_above`.
+    # Thresholds that are out of order are treated as sorted, as in `ranks_above`.
     ends = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
     s = values[:, None]
     return np.minimum(s - ends[:-1], ends[1:] - s)

@@ -20,10 +20,9 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
 
-# The link of a stream uses scores that were computed before the update by their samples. It uses
-# the newer half of the scores, within these limits, because functions grow with the number of
-# samples.
-# Minimum number of scores.
+# The link of a stream uses scores of samples that were computed before the update by these
+# samples. It uses the newer half of the scores, within these limits, because functions grow with
+# the number of samples. Minimum number of scores.
 WINDOW_AT_LEAST = 200
 # Maximum number of scores.
 WINDOW_AT_MOST = 1000
@@ -382,7 +381,7 @@ class KernelPRank(KernelRankingMachine, Base):
         self._drop_link()
         self._window = window
         if self.probability:
-            # Add one sample of each rank, because some ranks may not have occurred yet.
+            # Add one sample of each rank, because some ranks may not have occurred so far.
             counts = 1.0 + np.bincount(window.ranks, minlength=len(self._present_classes))
             weights = np.ones(len(window.ranks))
             self._keep_link(window.scores, window.ranks, weights, counts / counts.sum())

@@ -383,7 +383,8 @@ class NuSVOR(KernelRankingMachine, Base):
             )
 
     def _score_unit(self):
-        # As in `NuSVC`, a function of norm one has small values, which penalties treat as noise.
+        # As in `NuSVC`, a function of norm one has small values, which penalties would treat as
+        # noise.
         return self.margin_ if self.margin_ > 0 else 1.0
 
     def _bounds(self, nu, weights, segments):
@@ -446,7 +447,7 @@ class NuSVOR(KernelRankingMachine, Base):
             )
             in_order = not enforced or (np.diff(machine.thresholds) >= 0).all()
             finished = machine.converged or not free or getattr(progress, "stopped", False)
-            # Constraints that the free optimum satisfies change nothing.
+            # Adding constraints that the free optimum satisfies changes nothing.
             if in_order and finished:
                 return machine
 

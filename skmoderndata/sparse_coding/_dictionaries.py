@@ -58,7 +58,7 @@ def dct_dictionary(shape, n_atoms=None):
             f"shape={shape}."
         )
 
-    # On one or two values, equally spaced frequencies repeat.
+    # With one or two values, equally spaced frequencies repeat.
     if any(c > n and n <= 2 for n, c in pairs):
         fewer = tuple(n if n <= 2 else c for n, c in pairs)
         raise ValueError(

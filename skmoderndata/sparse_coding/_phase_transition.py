@@ -303,7 +303,7 @@ class PhaseTransitionDisplay:
         delta, rho, success, border = self._ascending()
         ax = axes_or_new(self, ax)
 
-        # Draw a single row or column twice, so that it has a width.
+        # Draw a single row or column twice, because otherwise it would have no width.
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
         rows, columns = (2 if len(grid) == 1 else 1 for grid in (delta, rho))
         cells = success.repeat(rows, axis=0).repeat(columns, axis=1)

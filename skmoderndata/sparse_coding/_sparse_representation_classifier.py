@@ -57,12 +57,12 @@ from skmoderndata.sparse_coding._base import warn_few_dimensions
 Fraction = Interval(Real, 0, 1, closed="neither")
 # Largest number of columns at which lasso codes of any class represent every sample.
 FEW_DIMENSIONS = 10
-# Maximum size of a cell, relative to its row and as a multiple of the largest such size in the
-# training samples, at which the cell need not be an error.
+# Maximum size of a cell that need not be an error: relative to its row, and as a multiple of the
+# largest such size in the training samples.
 LARGEST_CELL = 1.5
-# Size to which a huge cell is cut, relative to the norm of the rest of the row: large enough for
-# pursuit to choose the feature first, and small enough not to inflate penalties, which grow with
-# the size.
+# Size to which a huge cell is cut, relative to the norm of the other cells in its row: large
+# enough for pursuit to choose the feature first, and small enough not to inflate penalties, which
+# grow with the size.
 CUT = {"omp": 10.0, "lasso": 1.0, "group_lasso": 1.0}
 
 
@@ -323,8 +323,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         n = count_samples(X)
         exact = self._gram.precomputed or fits_in_memory(n, n)
         if self.max_rank is not None or not exact:
-            # The factor, the atoms at unit norm, their order and temporaries need eight times its
-            # size
+            # The factor, the atoms at unit norm, their order and temporary arrays need eight times
+            # this size
             rank = self.max_rank or int(working_memory() // (8 * FLOAT_BYTES * n))
             rank_bound = max(1, min(rank, n))
             self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
@@ -455,7 +455,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             sums = [abs(block).sum(axis=1) for block in self._by_class(codes)]
             sums = np.stack(sums, axis=1)
             total = sums.sum(axis=1)
-            # Codes that are zero count as spread evenly
+            # A code that is zero is treated as spread evenly over the classes
             fraction = np.full(len(total), 1 / c)
             np.divide(sums.max(axis=1), total, out=fraction, where=total > 0)
             concentrations.append((c * fraction - 1) / (c - 1))
@@ -538,7 +538,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         seen = np.maximum(np.abs(self.components_).max(axis=0), 1 / np.sqrt(p))
         typical = (self.components_**2).mean(axis=0)
 
-        # Norms of each row without its first, second, ... cells, in the order of `ahead`
+        # Norms of each row without its first cell, without its first two cells, ..., in the order
+        # of `ahead`
         ahead = np.abs(rows) / seen
         order = np.argsort(-ahead, axis=1)
         squares = np.take_along_axis(rows, order, axis=1) ** 2
@@ -546,7 +547,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         fraction = 1 - np.cumsum(typical[order], axis=1) + typical[order]
         norms_without = np.sqrt(rest / np.maximum(fraction, 1 / p))
 
-        # Keep cutting until the next cell is not huge; cut nothing if all other cells are zero
+        # Keep cutting until the next cell is not huge; if all other cells are zero, cut nothing
         ahead = np.take_along_axis(ahead, order, axis=1)
         plausible = (ahead <= LARGEST_CELL * norms_without) & (rest > 0)
         n_huge = np.argmax(plausible, axis=1)[:, None]
@@ -643,7 +644,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.rule == "energy":
             return cosines
 
-        # One sample leaves |x|^2 - (x' d)^2
+        # With a single sample, |x|^2 - (x' d)^2 remains
         norms_sq = (rows**2).sum(axis=1, keepdims=True)
         distances_sq = np.maximum(norms_sq - cosines**2, 0.0)
         return -np.sqrt(distances_sq)

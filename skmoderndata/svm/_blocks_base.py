@@ -41,7 +41,7 @@ TIGHT = 1e-14
 # Maximum number of rows for which row numbers are drawn by a permutation, as for a table in
 # memory.
 DRAWN_BY_PERMUTATION = 30_000_000
-# Parameters of searches in memory, with the value that they must have and the reason.
+# Parameters of searches in memory, with the value that they must have here and the reason.
 SEARCHES = "visits the rows in its own order"
 IN_MEMORY = {"solver": ("core_set", SEARCHES), "batch_size": (None, SEARCHES)}
 
@@ -353,7 +353,7 @@ class Solution(NamedTuple):
     problems: list
     # Core sets among the samples, with the duality gaps over all rows.
     results: list
-    # Best multiple of each function, or width of its tube, and gap over all rows.
+    # Best multiple of each function (or width of its tube), with its gap over all rows.
     answers: list
     # States of the problems: numbers of rows, sides and weights.
     cores: list
@@ -561,7 +561,7 @@ class _Search:
         self.state = state
         self.result = None
         self.n_iter = 0
-        # Answer of the last pass.
+        # Result of the last pass.
         self.answer = None
         self.violation = np.inf
         # Half the gradient at samples with weight.

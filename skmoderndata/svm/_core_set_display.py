@@ -231,7 +231,7 @@ class CoreSetDisplay:
         drawn = evenly(n, max_points)
         self._draw_samples(ax, points, drawn, **kwargs)
 
-        # draw the core set and the support vectors, once if they are equal
+        # draw the core set and the support vectors; draw them once if they are equal
         self._draw_core(ax, points)
         names = self.feature_names
         names = ("Column 0", "Column 1") if names is None else names

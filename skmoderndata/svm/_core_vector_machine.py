@@ -448,7 +448,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self.support_ = rows.ids[all_support]
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in results]) * scales
-        # a margin that is zero up to rounding certifies nothing
+        # a margin that is zero up to rounding errors certifies nothing
         self.objective_ = float(np.sum(0.5 / self.rho_[self.rho_ > 0]))
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))

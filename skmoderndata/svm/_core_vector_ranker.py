@@ -27,11 +27,13 @@ MOST_PAIRS = 2000
 # Number of basis functions in the first attempt, and the factor by which it grows.
 FIRST_RANK = 200
 GROWTH = 3
-# Cost of a pair, times its kernel value, above which the weights of pairs are hard to determine.
+# Smallest cost of a pair, multiplied by its kernel value, at which the weights of pairs are hard
+# to determine.
 STEEP = 1e4
-# Maximum number of solutions on the core set before all pairs are used, at such steep costs.
+# Maximum number of solutions on the core set before all pairs are used, if costs are as high as
+# this.
 FEW_SOLUTIONS = 100
-# Maximum number of pairs in the core set before all pairs are used, at such steep costs.
+# Maximum number of pairs in the core set before all pairs are used, if costs are as high as this.
 FEW_PAIRS = 200
 
 

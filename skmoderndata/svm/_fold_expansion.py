@@ -146,8 +146,8 @@ def fold_expansion(machine, features):
     dual = np.ravel(coef).astype(np.float64)
     if normalize:
         dual *= reciprocal_roots(inner.diag(support))
-    # The mismatch kernel needs the machine's alphabet, which may have letters that the support
-    # vectors lack
+    # The mismatch kernel needs the alphabet of the machine, which may have letters that the
+    # support vectors lack
     columns = clone(features).set_params(kernel=inner, normalize=False).fit(support)
     weights = columns.transform(support).T @ dual
     return FoldedExpansion(columns, weights, float(svm.intercept_[0]), inner, normalize)

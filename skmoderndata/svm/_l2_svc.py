@@ -26,7 +26,7 @@ from skmoderndata._solvers.margins.box_machines import Machine, nearest_hulls
 
 # Maximum number of samples whose kernel matrix is computed at once for all pairs of classes.
 SHARED_UP_TO = 6000
-# Maximum number of features for Newton's method, which factors their matrix in each step.
+# Maximum number of features for Newton's method, which factors a matrix of this size in each step.
 NEWTON_UP_TO = 1000
 
 

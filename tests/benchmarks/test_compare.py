@@ -232,7 +232,7 @@ def _with_plot(problem, plot):
 
 def test_warnings_are_counted_not_shown(compare):
     status, text, page, results = compare(Noisy)
-    # each outer fold fits one candidate on the inner folds, and the refit
+    # each outer fold fits one candidate on the inner folds, and then the refit
     count = QUICK.n_outer * (QUICK.n_inner + 1)  # the warm-up is not counted
     assert status == 0
     assert f"Noisy on digits: Noisy: {count} x ConvergenceWarning" in text

@@ -228,7 +228,8 @@ def test_rivals_are_a_few_lines_of_scikit_learn(stem):
         names += [node.module] if isinstance(node, ast.ImportFrom) else []
         assert {name.split(".")[0] for name in names} <= ALLOWED
 
-    # the lines of a helper count for every attempt that uses it; an attempt may start from another
+    # the lines of a helper are counted for every attempt that uses it; an attempt may build on
+    # another attempt
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     attempts = [name for name in functions if not name.startswith("_")]
     lengths = {

@@ -146,7 +146,7 @@ def test_a_radius_does_not_sort_series_by_length(slanted, seed):
     if slanted:
         assert adjusted_rand_score(y, model.fit_predict(X)) == 1.0
         assert adjusted_rand_score(y, model.predict(X[::-1])[::-1]) == 1.0
-    else:  # each cluster contains the series of one length
+    else:  # each cluster contains the series that have one of the lengths
         assert adjusted_rand_score(lengths, model.fit_predict(X)) == 1.0
 
 

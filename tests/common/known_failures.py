@@ -4,7 +4,7 @@ LABELS = (
     "one-dimensional class labels are not accepted as a second view. In use: `GridSearchCV` and "
     "`Pipeline` with labels as y need `view_slices`"
 )
-# scikit-learn exempts its own two-view classes from these checks by name.
+# scikit-learn exempts its own classes with two views from these checks by name.
 PAIRS = dict.fromkeys(
     (
         "check_transformer_general",

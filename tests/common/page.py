@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_RUN = 25
-# Limits of a function; they are only ever lowered.
+# Limits for a function; they are only ever lowered.
 MOST_STATEMENTS = 60
 MOST_BRANCHES = 28
 MOST_NAMES = 34

@@ -50,7 +50,7 @@ CASES = {
     "TimeSeriesKMeans-euclidean": (TimeSeriesKMeans(N_CLUSTERS, metric="euclidean"), numbers),
 }
 
-# Clusterers that wrap another one.
+# Clusterers that wrap another clusterer.
 WRAPPERS = {"ClusteringStability"}
 
 

@@ -211,7 +211,7 @@ def test_interrupted_merge(estimator):
     if isinstance(estimator, SparseGaussianProcessRegressor):
         points = rows(estimator, 7, seed=4)
         estimator = clone(estimator).set_params(kernel=RBF(), inducing=points, optimizer=None)
-    # first layers differ if they were drawn for different rows
+    # first layers differ if they were drawn from different rows
     if "standardize" in estimator.get_params():
         estimator = clone(estimator).set_params(standardize=False)
     other = begun(estimator, seed=1)

@@ -54,7 +54,7 @@ UNIT_MATTERS = {
 
 # Maximum deviation of a result, relative to its spread; the largest measured deviation is 1.1e-6.
 TOLERANCE = 1e-4
-# Maximum fraction of labels that may change: one row of forty may lie on a boundary.
+# Maximum fraction of labels that may change: one of forty rows may lie on a boundary.
 LABELS_CHANGED = 0.03
 
 ONE_OF_EACH = {}

@@ -205,7 +205,7 @@ def test_shift_of_the_data(seed):
     X = correlated(seed)
     plain = MCA(2, random_state=seed).partial_fit(X)
     moved = MCA(2, random_state=seed).partial_fit(X + 1000)
-    # rounding of X + 1000 is 1e-13
+    # the rounding error of X + 1000 is 1e-13
     assert_allclose(moved.components_, plain.components_, atol=1e-9)
 
 

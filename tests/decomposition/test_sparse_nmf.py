@@ -169,7 +169,7 @@ def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
         assert_allclose(ours, value, rtol=1e-7, atol=1e-9)
 
 
-# certificate: the answer is stationary and feasible
+# certificate: the result is stationary and feasible
 
 
 @pytest.mark.certificate

@@ -110,7 +110,7 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
     moved = D - 1e-4 / np.mean(A**2, axis=0).max() * slope
     assert_allclose(new, moved / np.linalg.norm(moved, axis=1, keepdims=True), atol=1e-9)
 
-    # with gain control, the variance approaches its goal
+    # with gain control, the variance approaches its target
     scaled, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=0.1)
     assert_allclose(after, 0.95 * 0.1 + 0.05 * np.mean(A**2, axis=0))
     assert (gains > gain).all()  # the coefficients vary more than the goal

@@ -194,7 +194,7 @@ def test_hyper_parameters_and_noise_from_a_subset(seed):
     assert_allclose(np.sqrt(model.noise_level_) * y.std(), 1.0, rtol=0.05)
     assert np.sqrt(np.mean((model.predict(new) - truth) ** 2)) < 0.2
     scales = model.kernel_.k2.length_scale
-    assert scales[5:].min() > 5 * scales[:5].max()  # two inputs do not matter
+    assert scales[5:].min() > 5 * scales[:5].max()  # two of the inputs have no influence
     polished = SparseGaussianProcessRegressor(
         n_inducing=60, subset_size=2000, polish_iter=5, random_state=seed
     )

@@ -310,7 +310,7 @@ def test_all_containers_give_the_same_matrix(kernel, seed):
 
     for other in containers:
         assert_array_equal(kernel(other), K)
-        # two sequences may change their roles, which changes the order of summation
+        # the two sequences may be exchanged, which changes the order of summation
         assert_allclose(kernel(X[:3], other), K[:3], rtol=1e-14)
         assert_array_equal(kernel.diag(other), np.diag(K))
 
@@ -821,5 +821,5 @@ def test_threads_change_nothing(kernel, seed):
 def test_more_gaps_than_symbols_cost_nothing():
     words = ["cat", "gattac", "a"]
     expected = RestrictedGapWeighted(3, 3)(words)
-    # beyond the longest sequence, there would be 2e17 patterns of positions
+    # for positions beyond the longest sequence, there would be 2e17 patterns
     assert_array_equal(RestrictedGapWeighted(3, 10**17)(words), expected)

@@ -108,7 +108,7 @@ def test_groups_of_one_feature_are_the_elastic_net(seed):
     model = GroupLasso(0.1, ridge=0.2).fit(X, y)
     plain = ElasticNet(alpha=0.3, l1_ratio=1 / 3, tol=1e-12, max_iter=100_000).fit(X, y)
     assert_allclose(model.coef_, plain.coef_, atol=1e-4)
-    # a negligible group penalty leaves ridge regression
+    # if the penalty of the groups is negligible, ridge regression remains
     labels = y > np.median(y)
     ridge = GroupLassoClassifier(1e-9, ridge=0.1).fit(X, labels)
     reference = LogisticRegression(C=10 / len(y), tol=1e-10, max_iter=1000).fit(X, labels)

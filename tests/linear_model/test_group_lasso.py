@@ -431,7 +431,8 @@ def test_small_penalty_is_least_squares(seed):
     X, y, labels = planted(seed, n=100)
     model = GroupLasso(1e-7, labels, tol=1e-11).fit(X, y)
     reference = LinearRegression().fit(X, y)
-    # the loss exceeds the loss of least squares by at most the penalty of its coefficients
+    # the loss exceeds that of least squares by at most the penalty of the least squares
+    # coefficients
     excess = np.mean((y - model.predict(X)) ** 2) - np.mean((y - reference.predict(X)) ** 2)
     assert 0 <= excess <= 2e-7 * np.sqrt(40) * np.abs(reference.coef_).sum()
 

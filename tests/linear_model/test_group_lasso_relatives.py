@@ -178,7 +178,7 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
     zero = np.log(2)  # the classes are equally large
     assert value(model) - optimum <= model.dual_gap_ * zero * (1 + 1e-6) + 1e-9
     if max_iter < 100:
-        # the penalty is strong enough to matter
+        # the penalty is strong enough to have an effect
         assert (value(model) - optimum) / zero >= 0.005 * model.dual_gap_
 
     # the slope of the loss keeps groups at zero, and the residuals sum to zero

@@ -319,7 +319,7 @@ def test_weight_zero_is_absence_and_scale_of_weights_is_free(settings, seed):
     scaled = clone(model).fit(X, y, sample_weight=4 * weights)
     assert_allclose(scaled.decision_function(X), 4 * whole, atol=1e-9)
     assert_allclose(scaled.margin_bound_, part.margin_bound_)
-    y[seen & (y == 2)] = 0  # a class without weight keeps its place and never wins
+    y[seen & (y == 2)] = 0  # a class without weight keeps its number and never wins
     absent = clone(model).fit(X, y, sample_weight=weights)
     assert_array_equal(absent.classes_, [0, 1, 2])
     assert 2 not in absent.predict(X)

@@ -62,7 +62,7 @@ def test_matches_are_the_best_windows_that_do_not_overlap(local, seed):
         for start, stop, distance in zip(*matches, strict=True):
             total, first, last = best_by_loops(x, z, range(14), range(15), taken, cost)
             assert_allclose(distance, np.sqrt(total) if local == "sqeuclidean" else total)
-            # among windows of equal costs in different parts, the first one is taken
+            # among windows of equal cost in different parts, the first window is chosen
             window = warping_cost(x, z[start:stop], cost)
             assert_allclose(window, total)
             if not taken:

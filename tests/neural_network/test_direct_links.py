@@ -89,7 +89,7 @@ def test_a_linear_truth_is_found_by_the_direct_links(seed):
     truth = np.arange(6.0)
     model = RVFLRegressor(100, random_state=seed).fit(X, X @ truth)
     bare = ELMRegressor(100, random_state=seed).fit(X, X @ truth)
-    for scale in (1, 3):  # a scale of 3 goes beyond the training rows
+    for scale in (1, 3):  # a scale of 3 leads beyond the training rows
         far = scale * new
         unexplained = 1 - model.score(far, far @ truth)
         assert unexplained < 0.3 * (1 - bare.score(far, far @ truth))

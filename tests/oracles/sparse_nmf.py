@@ -134,7 +134,8 @@ def codes_of_three_by_grid(G, f, level, n_angles=200_001):
     second = np.array([1, 1, -2]) / np.sqrt(6)
     S = ratio / 3 + across * (np.outer(np.cos(angle), first) + np.outer(np.sin(angle), second))
     S = S[(S >= 0).all(axis=1)]
-    apart = 1 - ratio**2 / 2  # where the circle leaves the positive entries, one of them is 0
+    # at the points where the circle leaves the positive entries, one entry is 0
+    apart = 1 - ratio**2 / 2
     if apart >= 0:
         pair = np.array([ratio / 2 + np.sqrt(apart / 2), ratio / 2 - np.sqrt(apart / 2), 0])
         S = np.vstack([S, [pair[list(order)] for order in itertools.permutations(range(3))]])

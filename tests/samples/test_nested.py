@@ -227,7 +227,8 @@ def test_deep_samples_are_copied_without_recursion():
     root[0].tag = "changed"
     assert element[0].tag == "node"
     assert len(flatten(element)[0]) == 100_001
-    while len(root):  # so that nothing deep is released at once
+    # release the levels one by one, because a deep structure must not be released at once
+    while len(root):
         root = root[0]
 
 

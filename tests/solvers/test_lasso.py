@@ -112,7 +112,7 @@ def test_masked_signals_match_the_known_columns(seed):
             plain = run(
                 X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1]
             )
-            # codes are as accurate as the square root of the objective
+            # the error of the codes is the square root of the error of the objective
             assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
 
 
@@ -214,7 +214,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         if share > 1:
             assert (A == 0).all()
             continue
-        # any point with |D theta| <= 1 is a lower bound
+        # any point with |D theta| <= 1 gives a lower bound
         C = R[met] @ D.T
         theta = R[met] / (C.max(axis=1) if positive else np.abs(C).max(axis=1))[:, None]
         dual = np.sum(known[met] * theta, axis=1)
@@ -224,7 +224,8 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         assert (gap <= 1e-6 + 1e-9).all()
         assert_allclose(codes.gap[met], gap, atol=1e-9 + 1e-14 / share)
 
-        if positive:  # the bound cannot be reached: the best fit exceeds it, up to rounding
+        # the bound cannot be reached: the best fit exceeds it, up to rounding errors
+        if positive:
             for x, m, r, b in zip(
                 known[~met], np.ones(X.shape)[~met] if mask is None else mask[~met],
                 rest[~met], bound[~met], strict=True,

@@ -59,7 +59,7 @@ def test_sizes_match_most_cells(seed):
     assert 0.95 < np.median(size) / np.sqrt(60 / 57) < 1.05
     assert 0.9 < logarithm.std() < 1.1
 
-    # a quarter of the cells broken is a matter of cells, all of them a matter of the row
+    # if a quarter of the cells are broken, the cells are at fault; if all are broken, the row is
     broken = np.where(np.arange(60) < 15, 1e9, residual)
     assert np.median(row_sizes(broken, 0)[0]) < LEAST_SIZE
     assert row_sizes(4 * residual, 0)[0].min() > LEAST_SIZE

@@ -420,7 +420,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
 def test_codes_do_not_depend_on_signals_with_the_same_mask(seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=12, n=14, k=30, scaled=False)
-    X[1::2] *= 1e8  # large signals follow small ones
+    X[1::2] *= 1e8  # large signals come after small ones
     mask = np.broadcast_to(rng.permutation(14) < 8, X.shape)
     groups = rng.permutation(30) // 2
 

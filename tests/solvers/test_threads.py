@@ -122,7 +122,7 @@ def test_interrupts_at_every_line():
     for at in range(counter.count):
         with pytest.raises(KeyboardInterrupt), InterruptAnywhere(at):
             block()
-        # Python handles no signal between the end of a block and the release of its lock
+        # Python does not handle signals between the end of a block and the release of its lock
         while threads._ONE_THREAD._lock._is_owned():
             threads._ONE_THREAD._lock.release()
         block()  # complete the exit that the interrupt has cut off

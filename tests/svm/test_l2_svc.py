@@ -186,7 +186,8 @@ def test_votes_match_svc(break_ties):
     votes.__dict__ |= vars(theirs) | {"decision_function_shape": "ovo", "break_ties": False}
     support = theirs.support_
     off = K.copy()
-    off[support, support] += 0.25  # a training sample meets itself in the matrix of both
+    # a training sample is compared with itself in the joint kernel matrix
+    off[support, support] += 0.25
     others = np.setdiff1d(np.arange(len(K)), support)
     assert_allclose(
         ovo.decision_function(X[others]), votes.decision_function(off[others]), atol=1e-4

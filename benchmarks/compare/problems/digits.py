@@ -15,7 +15,7 @@ def load(quick):
 
 
 def pipeline(step):
-    # neighbours use only distances: the subspace matters, not its basis
+    # neighbours depend only on distances, and therefore on the subspace and not on its basis
     return Pipeline([(STEP, step), ("classify", KNeighborsClassifier(5))])
 
 

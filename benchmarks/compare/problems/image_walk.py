@@ -25,7 +25,7 @@ def load(quick, full=False):
 
     windows = []
     places = []
-    # the position of a window is the truth that the slow features should show
+    # the slow features should show the position of a window
     for walk in range(n_walks):
         image = images[walk % len(images)]
         path = _walk(np.array(image.shape) - WINDOW, n_frames, rng)

@@ -112,7 +112,7 @@ def ours(digits):
 def fista(digits):
     from skmoderndata.sparse_coding import SparseCoder
 
-    # one penalty for all signals: signals are scaled, and codes are scaled back
+    # one penalty is used for all signals: signals are scaled, and codes are scaled back
     coder = SparseCoder(
         digits.D, transform_algorithm="fista", transform_alpha=1.0, tol=TOL,
         groups=digits.y if digits.grouped else None,

@@ -92,7 +92,7 @@ def hoyer(vectors):
             if (s >= 0).all():
                 break
 
-            # entries that became negative stay zero
+            # entries that have become negative remain zero
             zero |= s < 0
             s[zero] = 0
             s = np.where(zero, 0.0, s + (mass - s.sum()) / (n - zero.sum()))

@@ -361,7 +361,8 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
-        if (costs[p] <= PLAIN_COST).any():  # 2^y can represent these similarities
+        # similarities in this range can be represented by 2^y
+        if (costs[p] <= PLAIN_COST).any():
             n_done, cells = _plain_sums(
                 *(x, lanes, lengths, local, row, scale, similar, bits),
                 *(logarithms, position[1], cells),

@@ -167,7 +167,8 @@ def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
         np.minimum.at(low, rows, 2 * path[:, 1])
         np.maximum.at(high, rows, np.minimum(2 * path[:, 1] + 2, m))
     for step in range(1, radius + 1):
-        # a column near the path in a row is also near it in the rows `step` above and below
+        # a column that is near the path in a row is also near the path in the rows `step` above
+        # and below
         low[step:] = np.minimum(low[step:], low[:-step]) if n > step else low[step:]
         high[: n - step] = np.maximum(high[: n - step], high[step:])
     return np.maximum(low - radius, 0), np.minimum(high + radius, m)

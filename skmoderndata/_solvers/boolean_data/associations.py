@@ -189,7 +189,7 @@ def _greedy_basis(words, candidates, bonus, penalty, space, U, Z):
         if totals[best] <= 0:
             break
 
-        # 2. find the candidates that share bits with it; only their gains change
+        # 2. find the candidates that share bits with the choice, because only their gains change
         source = candidates[best]
         n_near = _sharing(candidates, source, near, index)
         width = _padded(n_near)

@@ -106,7 +106,8 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
     If `observed` is None, all bits count.
     """
     ones = X if observed is None else X & observed
-    # differing bits = ones outside the pattern + zeros inside = |ones| + (zeros - ones) . pattern
+    # number of differing bits = ones outside the pattern + zeros inside = |ones| + (zeros - ones)
+    # . pattern
     signed = -ones.astype(np.float32)
     signed += ~X if observed is None else ~X & observed
     cost = signed @ patterns.T.astype(np.float32)
@@ -115,7 +116,7 @@ def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple
     return index, errors
 
 
-# Maximum number of sets of components that `best_cover` tries one by one.
+# Maximum number of sets of components that `best_cover` tries one after the other.
 MAX_SETS = 2**13
 # Maximum number of words, or of numbers, in a table that is in memory at once (32 MiB).
 MAX_WORDS = TEMPORARY_BYTES // FLOAT_BYTES

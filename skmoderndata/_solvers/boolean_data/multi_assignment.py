@@ -444,7 +444,7 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
     U = model.beta < 0.5
 
     for _ in range(ERROR_RATE_ROUNDS):
-        # use double precision, because a small count is the difference of two large ones
+        # use double precision, because a small count is the difference of two large counts
         statistics = expectation(data, model, 1.0, np.float64)
         counts = union_counts(model.sets, U, statistics)
         if counts.sum(axis=1).min() < 1:
@@ -542,7 +542,7 @@ def undecided_bits(model: Model, statistics: Statistics) -> Array:
     gain = gain_of_cover(model, statistics).T
     covers = model.sets.astype(np.intp) @ U.astype(np.intp)
 
-    # only sets whose other sources do not have the feature depend on the bit
+    # the bit affects only sets whose other sources do not have the feature
     favours_one = np.empty(U.shape)
     for k, source in enumerate(U):
         has_source = model.sets[:, k].astype(bool)

@@ -74,7 +74,7 @@ def _intersect(rows, complete, store, table, state, cells):
                 return PAUSED
             done += n_words
 
-            # use the row itself, or its intersection with the source
+            # use the row itself, or the part of it that the source also has
             is_nonempty = False
             for w in range(n_words):
                 if source < 0:

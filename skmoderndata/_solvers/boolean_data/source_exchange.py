@@ -223,7 +223,7 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
     likeliest = order[:MAX_CANDIDATES]
     candidates = candidates[likeliest]
 
-    # try each candidate in place of each source, except itself
+    # try each candidate in place of each source
     shape = (len(U), len(candidates))
     totals = np.full(shape, -np.inf)
     packed_sources = pack_rows(U)

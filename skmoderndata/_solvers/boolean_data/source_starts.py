@@ -67,7 +67,7 @@ class Start(NamedTuple):
     """Result of one start."""
 
     model: Model
-    statistics: Statistics  # counts for the best set of each row
+    statistics: Statistics  # counts of the bits, using the best set of each row
     log_likelihood: float  # average over assignment sets, used to compare starts
     n_iter: int  # number of rounds of EM, and of refits
 

@@ -322,7 +322,7 @@ class DaskBlocks(ArrayBlocks):
         from dask.delayed import delayed
 
         # State and sums are one object. A separate task extracts the sums, so that the state
-        # stays on its worker.
+        # remains on its worker.
         pairs = self._tasks(_run_group, Pass(function, True, shared))
         sums = [delayed(_second, pure=False)(pair) for pair in pairs]
         *states, total = persist(*pairs, _dask_tree(sums))

@@ -122,7 +122,7 @@ def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> S
             objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
 
-    # exact entries: their multipliers are the dual variable
+    # state exact entries as constraints, whose multipliers are the dual variable
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
@@ -282,7 +282,7 @@ def ranking_program(
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 
-    # an excess of one threshold is a deficit of its neighbours, unless the thresholds are free
+    # an excess at one threshold is a deficit at its neighbours, unless the thresholds are free
     for y in range(n_thresholds):
         (first, last) = segments[y]
         (start, stop) = segments[y + 1]

@@ -21,7 +21,7 @@ try:
 except ImportError:  # fcntl is not available on Windows
     fcntl = None  # type: ignore[assignment]
 
-# Number of seconds of compilation after which a message announces it.
+# Number of seconds of compilation after which a message announces the compilation.
 WAIT = 3.0
 # Minimum number of seconds between two compilations that count as different calls.
 PAUSE = 1.0

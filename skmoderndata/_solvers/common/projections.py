@@ -73,8 +73,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # treat the case separately in which at least as many entries are tied for the largest as may
-    # be non-zero
+    # handle ties separately: at least as many entries share the largest value as may be non-zero
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
@@ -94,7 +93,7 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
             break
         active = n_above
 
-    # on its support, the solution is an affine function of x with the required mean and norm
+    # on this support, the solution is an affine function of x that has the required mean and norm
     slope = length * np.sqrt((1.0 - ratio_sq / active) / spread)
     for i in range(n):
         deviation = (x[i] - top) * scale - mean

@@ -89,7 +89,8 @@ class _SharedLimit:
         # use a reentrant lock, because the garbage collector may end an abandoned context at any
         # time
         self._lock = threading.RLock()
-        # thread of each user; a user whose `leave` was interrupted disappears with its frame
+        # thread of each user; if the `leave` of a user was interrupted, the user disappears with
+        # its frame
         self._threads: WeakKeyDictionary[_User, int] = WeakKeyDictionary()
         self._before: list[tuple[Any, int]] = []  # libraries with their numbers of threads
 

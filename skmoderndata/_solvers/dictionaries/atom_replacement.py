@@ -40,7 +40,8 @@ def replace_atoms(
         bad[0] = False
     bad = with_twins(D, bad, usage, constant)
 
-    # replace each of these atoms by the direction of a signal, and delete the codes of its users
+    # replace each of these atoms by the direction of a signal, and delete the codes of the signals
+    # that use it
     seen = X if observed is None else X * observed
     scale = np.sum(np.square(seen, dtype=np.float64), axis=1)
     error = codes.residual_sq

@@ -367,15 +367,16 @@ def _masked_step(
     on_atom, on_code = ridge
     incomplete = ~K.all(axis=1)
     for _ in range(2):
-        # compute the best atom for the coefficients; without a ridge, keep its unobserved entries
+        # compute the best atom for the coefficients; without a ridge, entries that no user
+        # observes do not change
         below = (g * g) @ K + on_atom
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
 
-        # Make the sum zero. At the optimum, entries change more if fewer signals observe them. An
-        # entry that hardly any signal observes would absorb the whole correction, which would
-        # make it wrong for all other signals.
+        # Make the sum zero. At the optimum, the entries that fewer signals observe change more. If
+        # hardly any signal observed an entry, this entry would absorb the whole correction and
+        # would be wrong for all other signals.
         if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             give = np.ones(len(d)) if on_atom > 0 else give

@@ -176,7 +176,7 @@ def filled(signals: Signals, A: Any, atoms: Array) -> Any:
 def _squared_error(block: Block, read: Any, atoms: Array) -> tuple[float]:
     signals = read(block)
     A = to_csr(block.state.tried, len(atoms))
-    # hidden entries have no error
+    # hidden entries do not contribute to the error
     R = signals.X - A @ atoms
     if signals.observed is not None:
         R = np.where(signals.observed, R, 0.0)

@@ -35,8 +35,8 @@ def code_incomplete(
     if complete.all():
         return code(X, None, atoms)
 
-    # Incomplete signals get one entry per atom, which is always observed, and one entry per
-    # feature, which is observed if the feature is hidden.
+    # An incomplete signal gets one more entry for each atom, which is always observed, and one for
+    # each feature, which is observed if the feature is hidden.
     gaps = np.flatnonzero(~complete)
     scaled = atoms.rows * atoms.norms[:, None]
     on_codes = np.diag(np.sqrt(ridges.codes))

@@ -223,7 +223,7 @@ def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Arr
     shortfall = 1.0 - lengths
     inside = multipliers * shortfall * (1.0 + lengths)
 
-    # move atoms inside the ball to the sphere if that lowers the sum of their terms
+    # move atoms from inside the ball to the sphere if that lowers the sum of their terms
     on_sphere = (multipliers + np.diag(S)) * shortfall**2 < inside
     on_sphere |= shortfall < 0
     E = np.zeros_like(point.atoms)

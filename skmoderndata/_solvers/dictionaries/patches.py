@@ -120,7 +120,7 @@ def training_patches(
     mean = image64.sum() / max(1.0, seen.sum())
     image64 -= np.where(seen > 0, mean, 0.0)
 
-    # compute the energy of each patch around its mean, by box sums
+    # compute the energy of each patch about its mean, by box sums
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
     of_mean = _box_sums(image64, *box) ** 2 / np.maximum(count, 1)

@@ -160,7 +160,8 @@ def dictionary_step(
     # let the norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
         variance = (1 - VARIANCE_RATE) * variance + VARIANCE_RATE * mean_sq
-        # raise small gains of unused coefficients; otherwise they would shrink their atoms forever
+        # raise small gains of unused coefficients, which would otherwise shrink their atoms
+        # forever
         ratio = np.where((mean_sq > 0) | (gain >= 1), variance / goal, 2.0)
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
 

@@ -63,7 +63,7 @@ def stress_of_rows(d, Y, first, last, g):
             for t in range(m):
                 r[t] += (row[t] - y) * (row[t] - y)
 
-        # compute the stress of each pair, and the pull along its line
+        # compute the stress of each pair, and its pull along the line between the two points
         for t in range(m):
             safe = pairs[t] if pairs[t] > 0.0 else 1.0
             w = 1.0 / safe if pairs[t] > 0.0 else 0.0
@@ -146,7 +146,7 @@ def sammon_descent(
         trace.append(float(intermediate_result.fun))
         steps.end(small(trace[-1]))
 
-    # switch off SciPy's limits on stress and gradient: `after_step` decides when to stop
+    # switch off SciPy's limits on stress and gradient, because `after_step` decides when to stop
     steps = Steps(max_iter, progress)
     limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0}
     settings: Any = {"method": "L-BFGS-B", "options": {"maxcor": 20, **limits}}

@@ -61,7 +61,8 @@ LENGTH_TOL = 1e-9
 # Maximum number of least-squares iterations in a Newton step.
 LSQR_STEPS = 200
 
-# Minimum multiplier of an edge that keeps its length, as a fraction of the largest multiplier.
+# Minimum multiplier of an edge that has to keep its length, as a fraction of the largest
+# multiplier.
 HELD_RELATIVE = 1e-6
 
 # Maximum number of moves away from saddles.
@@ -194,7 +195,8 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     if n <= DENSE_UP_TO:
         D = L.toarray()
         largest = float(np.abs(D).sum(axis=1).max())
-        lift = 2 * largest / n  # moves the eigenvalue of the vector of ones away
+        # number that moves the eigenvalue of the vector of ones away from the others
+        lift = 2 * largest / n
         lowest, V = eigh(D + lift, subset_by_index=[0, 0])
         return float(lowest[0]), V[:, 0]
 
@@ -349,7 +351,7 @@ def pulled(graph: Graph, Y: Array) -> Array:
         ratio = graph.d2 / np.maximum(lengths, graph.d2)
         fraction = 0.5 * long * (1 - np.sqrt(ratio))
 
-        # move each point by the mean pull of its edges
+        # move each point by the mean of the pulls of its edges
         pulls = np.maximum(abs(B).T @ long, 1.0)
         moves = B.T @ (fraction[:, None] * step)
         Y = Y - moves / pulls[:, None]

@@ -168,8 +168,8 @@ class Data:
             yield slice(0, len(F)), V.T @ V, F
             return
 
-        # if entries are missing or weighted, sum the products of the components for each row, over
-        # its observed entries
+        # if entries are missing or weighted, sum the products of the components over the observed
+        # entries of each row
         pairs = self._narrow(_pairs(V, V))
         for rows in _gram_blocks(len(F), V.shape[1]):
             yield rows, _unpacked(self._masks[0][rows] @ pairs, V.shape[1]), F[rows]
@@ -188,7 +188,8 @@ class Data:
         if self._masks is None:
             return SummedData(W.T @ weighted, T, weight=weight)
 
-        # compute a lower triangle for each column, summed over the rows in which it is observed
+        # compute the lower triangle of the Gram matrix of each column, summed over the rows in
+        # which the column is observed
         mask = self._masks[1]
         k = W.shape[1]
         pairs = self._narrow(_pairs(W, weighted))

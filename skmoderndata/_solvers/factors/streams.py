@@ -24,8 +24,8 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import revive
 
-# Number of rows per component that are fitted together in the first fit, and minimum number of
-# rows per component that keep their weight in the sums after later batches.
+# Number of rows per component that the first fit uses together, and minimum number of rows per
+# component that keep their weight in the sums after later batches.
 ROWS_PER_COMPONENT = 8
 
 # Exponent of the fading: sums are multiplied by this power of the fraction of rows that came
@@ -151,8 +151,8 @@ def _balanced(
 
 def _idle(V: Array, sums: SummedData) -> Array:
     """Find components that are zero or that hardly any row uses."""
-    # compute the energy of each component: the sum of squares of the part of the data that it
-    # explains by itself
+    # compute the energy of each component: the sum of squares of the part of the data that the
+    # component alone explains
     squares = (V * V).sum(axis=0)
     energy = np.diag(sums.S) * squares
     return energy <= IDLE * energy.mean()

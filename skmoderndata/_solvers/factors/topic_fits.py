@@ -32,7 +32,7 @@ class Decision(NamedTuple):
     """Changes of the mixtures of the last pass, which the next pass carries out."""
 
     kept: bool = True  # if False, return to the last plain step
-    step: float = 0.0  # length of the extrapolation beyond the plain step
+    step: float = 0.0  # length of the extrapolation, beyond the plain step
 
 
 class Mixtures(NamedTuple):
@@ -47,7 +47,7 @@ class Mixtures(NamedTuple):
         """Return the mixtures after a decision, with `used` for the next pass."""
         if not decision.kept:
             return self._replace(used=self.safe)
-        # continue from the plain step, or beyond it
+        # continue from the plain step or from a point beyond it
         ahead = self.plain
         if decision.step:
             ahead = extrapolated(self.plain, self.used, decision.step, 1)

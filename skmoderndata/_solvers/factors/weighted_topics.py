@@ -61,7 +61,7 @@ def fit_weighted_topics(
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
 
-        # 2. update the topics from their expected tokens in words
+        # 2. update the topics from the expected numbers of their tokens among the words
         if smoothing > 0:
             U = _smoothed(in_words + smoothing, exposures)
         else:

@@ -69,7 +69,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     # set distances to zero that may be rounding errors
     r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))
 
-    # use differences for pairs that are far from the centre and near each other
+    # use differences for pairs that are near each other but far from the centre
     farthest = float(xp.max(a2)) + float(xp.max(b2))
     if farthest > FAR_SQ:
         cancels = (terms > FAR_SQ) & (r2 < CANCELS * terms)

@@ -16,7 +16,7 @@ from skmoderndata._solvers.common.typing import Array
 # number.
 SCALE_DOWN = 2.0**-256
 
-# Exponent of cells with probability 0, lower than any other exponent.
+# Exponent of cells that have probability 0; all other exponents are larger.
 IMPOSSIBLE = -(2**60)
 
 # Cost of a cell with three states, in ordinary cells.

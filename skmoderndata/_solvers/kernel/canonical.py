@@ -405,7 +405,7 @@ def kernel_pairs(
     duals = [dual_a, dual_b]
     scores = [Ka @ dual_a, scores_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
-        # evaluate the stationarity conditions: K (other scores) / n = value K M alpha
+        # evaluate the stationarity conditions: K (scores of the other views) / n = value K M alpha
         covariance = K @ (scores[1 - v] / total)
         M_alpha = pen.keep / total * scores[v] + pen.t * duals[v]
         regularised = K @ M_alpha * values
@@ -497,7 +497,7 @@ def _sumcor(
             size = linalg.norm(c[block])
             c[block] = c[block] / size if size > 1e-8 else _any_unit(F)
 
-        # maximise over one view at a time
+        # maximise over one view after the other
         it = Iterations(max_iter, tol, progress)
         for _ in it:
             it.residual = 0.0
@@ -523,7 +523,7 @@ def _sumcor(
         if not it.converged and it.n_iter < max_iter:
             break  # a callback requested a stop
 
-        # make later pairs orthogonal to this one in every view
+        # make later pairs orthogonal to this pair in every view
         for block in rows:
             direction = c[block]
             C[block] -= np.outer(direction, direction @ C[block])

@@ -98,7 +98,7 @@ def held_out_correlations(pair: Coordinates, orders: Array, k: int, fold: Array)
     The rows of ``B`` stay in their folds. Directions come from the permuted rows of the other
     folds, so overfitting does not increase the correlations.
     """
-    # 1. compute products of both views within each fold and outside it, (n_orders, p, q) each
+    # 1. compute the products of both views within and outside each fold, (n_orders, p, q) each
     folds = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
     blocks = [(pair.A[orders[:, rows]], pair.B[rows]) for rows in folds]
     inside = np.stack([A.transpose(0, 2, 1) @ B for A, B in blocks])

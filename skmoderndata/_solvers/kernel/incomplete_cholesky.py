@@ -30,7 +30,8 @@ class CholeskyResult(NamedTuple):
 
     factor: Array  # (n, r), lower triangular in the rows of the pivots
     pivots: Array  # (r,), samples in the order in which they were chosen
-    residual_trace: float  # trace of K - factor @ factor.T, a bound on its spectral norm
+    # trace of K - factor @ factor.T, which bounds the spectral norm of this difference
+    residual_trace: float
     residual: Array  # (n,), diagonal of this difference
     n_evaluations: int  # number of kernel values computed, including the diagonal
 

@@ -67,7 +67,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     turn[by_key] = np.arange(len(first))
     fold = turn[copies] % N_FOLDS
 
-    # yield no more folds than are needed to hold out enough samples
+    # yield only as many folds as are needed to hold out enough samples
     enough = -(-HELD_OUT_SAMPLES * N_FOLDS // len(first))
     yielded = min(N_FOLDS, len(first), enough)
     for f in range(yielded if len(first) > 1 else 0):

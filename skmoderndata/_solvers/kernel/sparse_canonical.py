@@ -26,7 +26,7 @@ POWER_ROUNDS = 6
 ROUGH_TOL = 1e-4
 # Maximum number of passes in the comparison of starts.
 ROUGH_ITERATIONS = 30
-# Number of passes in each round, and number of starts that survive it.
+# Number of passes in each round, and number of starts that remain after it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))
 # Smallest cosine at which two starts count as equal.
 SAME_WEIGHTS = 1 - 1e-3

@@ -39,7 +39,7 @@ STEP = 1e-10
 FAR_WIDTHS = 1e6
 
 
-# Fraction of the entries of a table or a column that do not exceed its typical magnitude.
+# Typical magnitude: fraction of the entries of a table or a column that do not exceed it.
 QUARTILE = 0.75
 
 # Maximum entry of the start, in typical magnitudes; larger entries would dominate the objective,
@@ -65,7 +65,7 @@ class StreamSums(NamedTuple):
     A: Array  # (r, r), sum of scores scores'
     B: Array  # (p, r), sum of cleaned rows scores'
     squares: Array  # (p,), sums of squared residuals within TRUSTED standard deviations
-    counts: Array  # (p,), numbers of these residuals
+    counts: Array  # (p,), numbers of the residuals in these sums
 
     def faded(self, factor: float) -> "StreamSums":
         """Multiply all sums by a factor."""
@@ -260,7 +260,8 @@ def _lowest_point(
     enters = np.minimum(at_width, at_minus_width)
     leaves = np.maximum(at_width, at_minus_width)
 
-    # find the points where the curvature changes; changes before t = 0 count at the start
+    # find the points where the curvature changes; a change before t = 0 counts as a change at the
+    # start
     inside = moves & (enters <= 0)
     inside &= leaves > 0
     start = curvature + (squares * inside).sum(axis=1)
@@ -272,7 +273,7 @@ def _lowest_point(
     times = np.where(ahead, times, np.inf)
     jumps = np.where(ahead, jumps, 0.0)
 
-    # compute the curvature after each point, in order; rounding must not make it negative
+    # compute the curvature after each point, in order; rounding errors must not make it negative
     order = np.argsort(times, axis=1)
     times = np.take_along_axis(times, order, axis=1)
     jumps = np.take_along_axis(jumps, order, axis=1)
@@ -390,7 +391,7 @@ def typical_magnitude(X: Array) -> float:
     The quartile is near the root mean square of ordinary entries, and a quarter of the entries may
     have any size.
     """
-    # leave out zeros, which carry no information about the magnitude if most entries are zero
+    # leave out zeros: if most entries are zero, they say nothing about the magnitude of the others
     counted = ~np.isnan(X)
     counted &= X != 0
     sizes = np.abs(X[counted])

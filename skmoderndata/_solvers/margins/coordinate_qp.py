@@ -31,7 +31,7 @@ from skmoderndata._solvers.margins.box_qp import (
 
 # Number of steps whose changes of the gradient are applied together, in one pass over memory.
 STEPS_TOGETHER = 4
-# Number of stored rows per row that may be replaced after a pass.
+# Number of stored rows for each row that may be replaced after a pass.
 NEW_ROWS = 8
 
 
@@ -177,7 +177,8 @@ def take_weights(store: Rows, state: BoxState, w: Array) -> None:
     support = np.flatnonzero(w)
     for first in range(0, len(support), ROWS_TOGETHER):
         rows = support[first : first + ROWS_TOGETHER]
-        store.used[rows] = store.clock + 1  # a full store then replaces other rows
+        # if the store is full, the new rows replace other rows
+        store.used[rows] = store.clock + 1
         store.bring(rows[store.slot[rows] < 0])
         state.g[:] += w[rows] @ store.values[store.slot[rows]]
     state.g[:] += state.ridge * w

@@ -197,7 +197,7 @@ class Core:
         idle = 0
 
         for _ in range(MOST_PASSES):
-            # 1. Stop if the gradient spread is small or recent working sets changed nothing
+            # 1. Stop if the gradient spread is small or if recent working sets changed nothing
             self._measure()
             if self.spread <= tol or idle > MOST_IDLE:
                 return

@@ -661,7 +661,8 @@ class GradedRows(_Pairs):
         grades = self.grades[sorted_rows]
         f = values[order]
         partner, top = worst_below(queries, grades, f)
-        # skip pairs of the core set: if the worst pair is in it, use the next worst pair
+        # skip pairs that are in the core set: if the worst pair is one of them, use the next worst
+        # pair
         pair = sorted_rows * self.n_units + np.where(
             partner >= 0, sorted_rows[partner], sorted_rows
         )

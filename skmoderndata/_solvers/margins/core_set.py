@@ -315,8 +315,8 @@ class _Search:
         self.settings = settings
         self.rng = rng
 
-        # limit the memory for matrices: "ball" needs a matrix, and the cone solver needs memory
-        # for the largest problem that it accepts
+        # limit the memory for matrices: "ball" needs a matrix, and the cone solver needs enough
+        # memory for the largest problem that it accepts
         self.max_core = problem.n_indices
         if settings.max_core is not None:
             self.max_core = max(settings.max_core, 2)

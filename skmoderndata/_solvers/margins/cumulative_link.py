@@ -59,7 +59,7 @@ def cumulative_link(
     smoothing : float
         Fraction of a label that is replaced by the frequencies, above 0.
     """
-    # without scores, use one sample whose label has the frequencies of the ranks
+    # without scores, use a single sample whose label has the frequencies of the ranks
     if not len(scores):
         scores = np.zeros(1)
         ranks = np.zeros(1, dtype=int)

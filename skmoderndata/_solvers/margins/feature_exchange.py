@@ -415,7 +415,7 @@ def followed(
         if level >= last and alpha == problem.alpha:
             break
 
-        # start each stage from the features of the previous one
+        # start each stage from the features of the stage before
         easier = problem._replace(slack_cost=level * shape, alpha=alpha)
         program = LeastSlack(easier)
         result = exchange(

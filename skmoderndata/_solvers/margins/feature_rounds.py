@@ -56,10 +56,10 @@ SOFT_LEVEL = 4.0
 # the number of features found while slack becomes more expensive, plus MOST_EXTRA.
 MOST_FACTOR = 2
 MOST_EXTRA = 10
-# Largest price of a feature at which its worth is in doubt, so that the information criterion may
-# drop it. Without this limit the criterion drops features that save much slack: at 200 x 1000 with
-# ten relevant features and 5 % wrong labels, the mean F1 falls from .94 to .83, but only to .93
-# with the limit.
+# Largest price of a feature for which the information criterion decides whether to drop it.
+# Without this limit the criterion drops features that save much slack: at 200 x 1000 with ten
+# relevant features and 5 % wrong labels, the mean F1 falls from .94 to .83, but only to .93 with
+# the limit.
 DOUBTFUL_PRICE = 1.25
 
 
@@ -145,7 +145,7 @@ def feature_rounds(
     Infeasible, NoDirection
         With the number of the task, if its first round has no solution.
     """
-    # give each of several tasks its own generator, so that threads do not change results
+    # give each task its own generator, so that the number of threads does not change the results
     several = len(tasks) > 1
     rngs = [rng]
     if several:
@@ -279,7 +279,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     else:
         Z = np.asfortranarray(X * side[:, None])
 
-    # compute the difference of the class means, along which w is fixed to one
+    # compute the difference of the class means; along it, w is fixed to one
     direction = None
     if form.centers:
         positive_weight = task.weight[side > 0].sum()

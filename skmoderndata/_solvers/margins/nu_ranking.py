@@ -413,7 +413,7 @@ def by_faces(
 
     while count < max_faces:
         f = K @ np.bincount(sample, sign * v, minlength=n)
-        # 1. If this is the minimum of the face, leave it by the steepest exchange
+        # 1. If this point is the minimum of the face, leave the face by the steepest exchange
         if at_minimum:
             d = _leaving(f[sample], sign, threshold, v, high)
             if d is None:
@@ -427,7 +427,7 @@ def by_faces(
             d, minimum = _towards_minimum(K, sample, sign, E, sums, v, high)
             slope = -1.0
 
-            # accept the minimum if it is feasible and lower
+            # accept the minimum if it is feasible and lowers the objective
             change = np.bincount(sample, sign * (minimum - v), minlength=n)
             inside = ((minimum >= 0.0) & (minimum <= high)).all()
             inside &= np.abs(sums - E.T @ minimum).max() < ACCUMULATED_ROUNDING
@@ -474,7 +474,7 @@ def _towards_minimum(
     minimum = _minimum_of_face(K, sample, sign, E, sums, v, free)
     d = minimum - v
 
-    # fix many weights at their bounds at once, in the hope that this lowers the objective
+    # fix many weights at their bounds at once, hoping that this lowers the objective
     for _ in range(BOUNDED_TIMES):
         if ((minimum >= 0.0) & (minimum <= high)).all():
             break
@@ -541,7 +541,7 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
             if descent > best:
                 best = float(descent)
                 exchange = ((i,), (j,))
-        # four weights: both sides of one threshold rise, and both sides of another one fall
+        # four weights: both sides of one threshold rise, and both sides of another threshold fall
         (i, k), (j, m) = ends
         rising.append((up[i] + up[j], i, j))
         falling.append((down[k] + down[m], k, m))

@@ -95,7 +95,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
             continue
         count += 1
 
-        # 2. Update the function, and its values at the remaining samples
+        # 2. Update the function, and its values at the samples that follow
         now = time + i
         column = m - n + i
         function.born[column] = now
@@ -181,7 +181,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             continue
         count += 1
 
-        # 2. Update the function, and its values at the remaining samples
+        # 2. Update the function, and its values at the samples that follow
         now = time + i
         column = m - n + i
         if not smallest:
@@ -251,7 +251,7 @@ def projectron_block(
     factored = len(S) == 0
 
     for i in range(n):
-        # skip correctly classified samples, which change nothing
+        # skip samples that are classified correctly, because they change nothing
         if steps[i] * float(K[i, S] @ coef[S]) > 0.0 or steps[i] == 0.0:
             continue
         count += 1

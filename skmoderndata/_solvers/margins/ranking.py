@@ -112,7 +112,8 @@ def rank_on_samples(
             pairs, factor, theta, active, slope, direction, cost
         )
 
-        # 2. Compute the gap within the factor, which is cheap; continue if it is too large
+        # 2. Compute the gap within the factor, which takes little time; continue if the gap is too
+        # large
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)

@@ -132,7 +132,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         w = face.w + solve(R, h - V @ t, check_finite=False)
         w[fixed] = bound
 
-        # 2. Fix all weights beyond their bounds, or stop if there are none
+        # 2. Fix all weights beyond their bounds; stop if there are none
         beyond = np.flatnonzero((w < face.low) | (w > face.high))
         if not len(beyond):
             # the sums must not change; because all weights add up to one, the tolerance is

@@ -290,7 +290,7 @@ def _balanced(problem: Separation, dual: Array) -> Array:
     if not problem.intercept:
         return u
 
-    # scale the dual values of both classes to the smaller of their sums
+    # scale the dual values of both classes so that both sums equal the smaller one
     positive = problem.y > 0
     sums = np.array([u[~positive].sum(), u[positive].sum()])
     factors = np.divide(float(sums.min()), sums, out=np.zeros(2), where=sums > 0)

@@ -141,7 +141,7 @@ def basis_pursuit(
     if size <= bound:
         n, k = A.shape
         return BasisPursuitResult(np.zeros(k), np.zeros(n), size, 0.0, 0, "zero")
-    # the bound must hold for the computed norm, including its rounding errors
+    # the bound must hold for the norm as computed, including its rounding errors
     margin = min(ROUNDING * size / bound, 1e-3) if bound > 0 else 0.0
     relative_bound = bound / size * (1 - margin)
     p = Pursuit(A, y / size, relative_bound, positive)
@@ -193,7 +193,7 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
         yield _settle(p, broken_off)
         equations = p._replace(y=near, bound=0.0)
         yield _settle(p, _interior(equations))
-        with suppress(ImportError):  # without cvxpy, use the best of the other results
+        with suppress(ImportError):  # without cvxpy, return the best of the other results
             yield _settle(p, _stated(p))
 
 

@@ -58,7 +58,7 @@ def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
     sums = np.concatenate([[0.0], babel(atoms, min(n, k))])
     holds = sums[:-1] + sums[1:] < 1 - MARGIN
     if k <= n and holds[: k - 1].all():
-        return int(k)  # if the condition holds for k - 1 atoms, all k are independent
+        return int(k)  # if the condition holds for k - 1 atoms, any k atoms are independent
     return len(holds) if holds.all() else int(np.argmin(holds))
 
 

@@ -73,7 +73,7 @@ def follow_path(
             break
 
         # 2. pass up to twice as many breakpoints at once as last time, but no more than there are
-        # coefficients (or m / 16); with more, columns would enter and leave again
+        # coefficients (or m / 16)
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
@@ -157,7 +157,7 @@ def _corrected(
     lam = goal
     last = A.shape[1]
     for step in range(CORRECTIONS):
-        # columns of the wrong sign leave, and columns with slopes above the penalty enter
+        # columns of the wrong sign leave, and columns whose slopes exceed the penalty enter
         slopes = A.T @ (segment.residual + lam * segment.u)
         coef = segment.fitted - lam * segment.direction
         wrong = coef * segment.signs < 0

@@ -333,7 +333,8 @@ def _fourier_measurements(
     drawn = _draw(frequency[candidates], len(candidates), decay, rng)
     order = candidates[drawn]
 
-    # keep the coefficients that fill m rows; the last one may contribute only its real part
+    # keep the coefficients that fill m rows; the last coefficient may contribute only its real
+    # part
     sizes = np.where(mirrored[order] == order, 1, 2)
     count = int(np.searchsorted(np.cumsum(sizes), m)) + 1
     chosen = order[:count]

@@ -29,7 +29,7 @@ Pursued = tuple[Array, int, bool]
 
 # Maximum number of steps of hard thresholding.
 MAX_STEPS = 300
-# Largest correlation of a unit column with the residual that counts as a rounding error.
+# Largest correlation between a unit column and the residual that counts as a rounding error.
 TINY = 100 * EPS
 # Maximum number of columns whose norms are computed.
 NORM_COLUMNS = 20_000

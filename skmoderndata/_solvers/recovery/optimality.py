@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.tolerances import (
 )
 from skmoderndata._solvers.common.typing import Array
 
-# Largest distance of a unit column from the span of others that counts as zero.
+# Largest distance of a unit column from the span of other columns that counts as zero.
 DEPENDENT = 1e-11
 
 

@@ -19,7 +19,7 @@ from skmoderndata._solvers.recovery.support_newton import sharpen
 LOOK = 20
 # Number of steps before Newton's method is tried on the support; it doubles after each trial.
 FIRST = 60
-# Over-relaxation factor of both steps; it must be below 2.
+# Over-relaxation factor of both steps, which must be below 2.
 RELAXATION = 1.8
 # Largest ratio of primal to dual steps that needs no balancing.
 IMBALANCE = 20

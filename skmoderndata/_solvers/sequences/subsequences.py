@@ -130,7 +130,7 @@ def _level(plane, before, row, skips, skip, scale, total):
 @jit_leaf
 def _weighted_sum(totals, lane, shifts, lengths, logarithm):
     """Return the sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its log."""
-    # find the power of two of the largest term; it is 0 except for very long sequences
+    # find the power of two of the largest term; the power is 0 except for very long sequences
     shift = top = 0
     largest = -np.inf
     shifted = False

@@ -342,7 +342,7 @@ def slow_rows(
             else:
                 z[j] = 0.0
                 for m in range(len(W)):
-                    W[m, j] = 0.0  # a dropped direction must not count as slow
+                    W[m, j] = 0.0  # a direction that was dropped must not count as slow
 
         # update the minor components of the whitened steps
         eta = amnesic_rate(n_steps[0], schedule)

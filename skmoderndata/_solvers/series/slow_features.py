@@ -58,8 +58,8 @@ class SlowMoments:
         # process half a chunk at a time, to save memory
         self._block = default_chunk_rows(D) // 2
         self.mean = np.zeros(D)
-        # allocate two symmetric matrices: the lower triangle belongs to the rows, and the upper
-        # triangle, shifted by one column, to the steps
+        # allocate two symmetric matrices in one: the lower triangle belongs to the rows, and the
+        # upper triangle, shifted by one column, to the steps
         self._sums = np.zeros((D, D + 1), order="F")
         # keep the first and last `lag` rows, which are needed for the steps across a seam
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
@@ -568,8 +568,8 @@ def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | N
         return None
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
     del L  # free the memory of a sixth matrix
-    # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues; LAPACK's estimate of
-    # it may, however, be several times too large
+    # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues, but LAPACK's
+    # estimate of cond may be several times too large
     if not rcond > 10 * rank_tol:
         return None
     return linalg.eigh(A, C, overwrite_a=True, overwrite_b=True, check_finite=False)

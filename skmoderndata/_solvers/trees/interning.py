@@ -128,7 +128,8 @@ def _complete_subtrees(labels, starts, child, numbers, n_inner, firsts, table):
     values = np.empty(len(labels) + len(child), dtype=np.int64)
     heads = np.zeros(len(labels) + 1, dtype=np.int64)
     n = 0
-    for v in range(len(labels)):  # in post-order, children are numbered before their parent
+    # in post-order, all children get their numbers before their parent
+    for v in range(len(labels)):
         k = heads[v]
         values[k] = labels[v]
         n_inner[v] = starts[v + 1] > starts[v]

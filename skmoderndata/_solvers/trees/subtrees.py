@@ -401,7 +401,7 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
                     n += 1
             k += 1
 
-        # 2. compute their values, from the leaves up
+        # 2. compute the values of these pairs, from the leaves up
         if logarithm:
             value[:n] = np.log(decay)
             for k in range(n - 1, 0, -1):

@@ -602,6 +602,6 @@ class Normalized(_OfKernel):
         gradients = self.kernel._log_gradients(self.kernel._real(X))
         slopes = self.kernel._in_order_of_theta(gradients)
         centred = slopes - _sums_of_pairs(_diagonal_of(slopes)) / 2
-        # if a value is zero, the derivative of its logarithm need not be finite
+        # if a value is zero, the derivative of its logarithm may be infinite
         values = K[:, :, None]
         return {"kernel": values * np.where(values > 0.0, centred, 0.0)}

@@ -483,7 +483,8 @@ class MarkovFisher(ScoreKernel):
                 "smoothing above 0."
             )
 
-        # moves: 1 / P for each window, minus the visits of its context, because rows sum to one
+        # moves: add 1 / P for each window, and subtract the visits of its context, because rows
+        # sum to one
         n_contexts = len(pi)
         ratios = 1.0 / P[windows]
         entries = (ratios, windows.copy(), ends.copy())

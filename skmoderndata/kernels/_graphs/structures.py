@@ -342,7 +342,7 @@ class _Graph(NamedTuple):
     labels: list[Any]
     degrees: Array
     neighbours: Array
-    edge_labels: list[Any] | None  # one for each end of an edge; None without labels
+    edge_labels: list[Any] | None  # one label for each end of an edge; None without labels
 
 
 def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
@@ -392,7 +392,7 @@ def _read_graph(x: Any, name: str) -> _Graph:
     if kinds is not None and len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
-    # list each edge at both of its ends, but a loop only once; sort by node, keeping the order of
+    # list each edge at both of its ends, but a loop only once; sort by node, and keep the order of
     # the edges
     nodes = pairs.ravel()
     opposite = pairs[:, ::-1].ravel()
@@ -524,7 +524,8 @@ class WeisfeilerLehman(BaseKernel):
         edges = graphs.edges.codes.astype(np.int64) * self.edge_labels
         labels = graphs.labels.codes.astype(np.int64)
 
-        # alternate: 1. count the labels, 2. refine them by the labels of the neighbours
+        # alternate between 1. counting the labels and 2. refining them by the labels of the
+        # neighbours
         rounds = []
         for h in range(self.n_iter + 1):
             if h:

@@ -417,7 +417,7 @@ class Mismatch(SequenceKernel):
                 "or use KernelTransformer."
             )
 
-        # accept distinct symbols, or their number
+        # accept the distinct symbols, or their number
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
