@@ -28,7 +28,6 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import worst
 
-
 # Minimum unit of the gradients, relative to their linear terms, which leaves room for rounding.
 LEAST_UNIT = 4096 * EPS
 
