@@ -20,6 +20,7 @@ from skmoderndata._estimator.compat import (
     fit_context,
 )
 from skmoderndata._estimator.doors import by_rows, in_memory, parameters_are_named
+from skmoderndata._estimator.doubt import record_doubt
 from skmoderndata._estimator.registry import MethodCard
 from skmoderndata._estimator.validation import check_magnitude, check_n_components
 from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
@@ -41,6 +42,10 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_passes,
     warn_of_rank,
 )
+
+# Maximum norm of the mean row, in units of the spread of the rows, at which more passes are the
+# remedy of a fit that has not converged.
+MOST_OFFSET = 10.0
 
 
 def _is_linear(estimator):
@@ -108,6 +113,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective after each pass; it never increases.
+    doubt_ : str or None
+        Reason to doubt the result, with a remedy: the passes have not converged, and the rows have
+        an offset that is large compared with their spread. None if there is none.
     kkt_residual_ : float
         Norm of the projected gradient relative to the norm of its linear terms for centred rows;
         the maximum over codes and weights.
@@ -232,13 +240,19 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # The caller may change X.
 
-        if not best.converged and not progress.stopped:
-            warn_of_passes(
-                self,
-                best,
-                remedy="increase max_iter or tol; if the rows have a common offset that is large "
-                "compared with their spread, subtract it first",
-            )
+        # too large an offset is a property of the data, which more passes do not change
+        unfinished = not best.converged and not progress.stopped
+        has_offset = unfinished and best.offset > MOST_OFFSET
+        record_doubt(
+            self,
+            f"the norm of the mean row is {best.offset:.3g} times the spread of the rows, and "
+            f"after {best.n_iter} passes the KKT residual is {best.residual:.1e} "
+            f"(tol={self.tol:g}). Subtract this offset from the rows before fit."
+            if has_offset
+            else None,
+        )
+        if unfinished and not has_offset:
+            warn_of_passes(self, best)
         return self
 
     def _rows(self, X, dtype):

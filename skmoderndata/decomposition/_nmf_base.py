@@ -106,13 +106,13 @@ def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
         )
 
 
-def warn_of_passes(estimator, result, remedy="increase max_iter or tol"):
+def warn_of_passes(estimator, result):
     """Warn that the KKT residual is above the tolerance after all passes."""
     warn_not_converged(
         estimator,
         reached=f"after {result.n_iter} passes the KKT residual is {result.residual:.1e} "
         f"(tol={estimator.tol:g})",
-        remedy=remedy,
+        remedy="increase max_iter or tol",
     )
 
 

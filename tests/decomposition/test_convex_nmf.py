@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skmoderndata._solvers.factors.convex_factorization import convex_factorize, rows_of_kernel
 from skmoderndata.decomposition import ConvexNMF, SemiNMF
+from skmoderndata.exceptions import DoubtfulResultWarning
 from tests.oracles import semi_nmf as oracle
 
 
@@ -64,16 +65,18 @@ def test_an_offset_does_not_stop_the_passes():
 def test_warns_if_an_offset_hides_the_components(offset):
     X, _ = hull(n=100, noise=0.3, seed=1)
     model = ConvexNMF(3, random_state=0, max_iter=50)
-    with pytest.warns(ConvergenceWarning, match="offset"):
+    with pytest.warns(DoubtfulResultWarning, match="offset"):
         model.fit(X + offset)
     assert model.kkt_residual_ > 0.01
+    assert "offset" in model.doubt_
+    assert model.set_params(max_iter=1000).fit(X).doubt_ is None
 
 
 @pytest.mark.edge
 def test_equal_rows_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = ConvexNMF(2, random_state=0).fit(np.full((20, 3), 1e4) + [0, 1, 2])
+        model = ConvexNMF(2, random_state=0).fit(np.tile([1e4, 1e4 + 1, 1e4 + 2], (20, 1)))
     assert model.kkt_residual_ <= 1e-3
 
 

@@ -17,6 +17,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import descend_rows
+from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.factors.extrapolation import Extrapolation
 from skmoderndata._solvers.factors.factor_updates import (
@@ -42,6 +43,7 @@ class ConvexResult(NamedTuple):
     n_iter: int
     converged: bool
     history: list[float]
+    offset: float  # norm of the mean row, over the root mean square distance of rows from it
 
 
 class IndefiniteError(ValueError):
@@ -172,7 +174,10 @@ def convex_factorize(
 
         extrapolation.went_well()
     converged = it.converged or residual <= tol
-    return ConvexResult(best_W, best_B, best, residual, it.n_iter, converged, history)
+    of_mean = float(against_mean.mean())
+    spread = data.sum_sq / len(W) - of_mean
+    offset = float(np.sqrt(max(of_mean, 0.0) / max(spread, EPS * of_mean, SMALLEST_DIVISOR)))
+    return ConvexResult(best_W, best_B, best, residual, it.n_iter, converged, history, offset)
 
 
 def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:

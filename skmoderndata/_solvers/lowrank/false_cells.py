@@ -35,8 +35,8 @@ LEAST_DOF = 1.5
 # Number of distributions that are compared with the quantiles.
 GRID = 200
 
-# Number of degrees of freedom from which the effect of a fit on the tail is neglected. A few errors
-# in Gaussian noise look like such a tail.
+# Number of degrees of freedom from which the effect of a fit on the tail is neglected. A few
+# errors in Gaussian noise look like such a tail.
 LIGHT_DOF = 10.0
 
 # Numbers of degrees of freedom at which the effect of a fit on the tail is simulated.
