@@ -39,6 +39,8 @@ def test_objective_and_residual_from_the_definition(seed):
         result.objective, oracle.convex_objective(K, result.codes, result.weights), rtol=1e-9
     )
     slopes = oracle.convex_gradients(K, result.codes, result.weights)
+
+    # the units of the gradients are linear terms of centred rows
     centre = np.eye(80) - 1 / 80
     sizes = (centre @ K @ centre @ result.weights, centre @ K @ centre @ result.codes)
     residuals = []

@@ -101,16 +101,16 @@ def judge_cells(
     # 2. choose the threshold that attains the requested rate
     sizes = np.abs(white / noise)
     observed = ~np.isnan(sizes)
-    known = observed & counted[:, None]
-    threshold = threshold_at(sizes[known], dof, rate)
+    eligible = observed & counted[:, None]
+    threshold = threshold_at(sizes[eligible], dof, rate)
 
     # 3. compare cells that may be wrong with errors of prediction, and choose the threshold anew
-    suspects = (known & (sizes > threshold)) | (observed & terms.support)
+    suspects = (eligible & (sizes > threshold)) | (observed & terms.support)
     inflation = None
-    if not known_noise and (suspects & known).any():
-        inflation = noise_inflation(residual, terms, suspects, known, root)
+    if not known_noise and (suspects & eligible).any():
+        inflation = noise_inflation(residual, terms, suspects, eligible, root)
         sizes = sizes / inflation
-        threshold = threshold_at(sizes[known], dof, rate)
+        threshold = threshold_at(sizes[eligible], dof, rate)
 
     # 4. select the cells beyond the threshold
     with np.errstate(invalid="ignore"):
@@ -124,27 +124,27 @@ def noise_inflation(
     residual: Array,
     terms: TableTerms,
     suspects: Array,
-    known: Array,
+    eligible: Array,
     root: Array | float = 1.0,
 ) -> Array:
     """Return the factor by which errors of prediction exceed residuals, 1 for other cells.
 
     Each row with cells of the mask `suspects` is regressed on the components without these cells.
     The same regression is applied to rows with few suspects, whose good cells show how large the
-    errors of prediction are compared with the residuals. Only cells of the mask `known` are used.
+    errors of prediction are compared with the residuals. Only cells of the mask `eligible` are used.
     """
     V = terms.Vt.T
     root = np.broadcast_to(root, residual.shape)
     inflation = np.ones(residual.shape)
 
     # take the most complete rows as references, without errors
-    good = known & ~suspects
+    good = eligible & ~suspects
     rows = np.argsort(-good.sum(axis=1), kind="stable")[:REFERENCE_ROWS]
     low_rank = (terms.U[rows] * terms.s) @ terms.Vt
     white = np.where(good, root * residual, 0.0)[rows]
     typical = _column_medians(white, good[rows])
 
-    for i in np.flatnonzero((suspects & known).any(axis=1)):
+    for i in np.flatnonzero((suspects & eligible).any(axis=1)):
         # 1. regress on the components without the suspects, in units of equal noise
         left_out = suspects[i]
         fitted = good[i]
