@@ -6,8 +6,8 @@ DEV = @command -v $(PYTHON) >/dev/null 2>&1 \
 	$(PYTHON) tools/dev.py
 
 # make compare ARGS="--quick --only RobustPCA"
-.PHONY: compare test test-all test-other-rounding test-without-numba coverage test-oldest check docs evidence wheel release-rehearsal store-models peers away papers changelog new clean
-compare test test-all test-other-rounding test-without-numba coverage test-oldest check docs evidence wheel release-rehearsal store-models peers away papers changelog:
+.PHONY: compare test test-all test-other-rounding test-without-numba coverage test-oldest check docs evidence wheel release-rehearsal store-models peers race away papers changelog new clean
+compare test test-all test-other-rounding test-without-numba coverage test-oldest check docs evidence wheel release-rehearsal store-models peers race away papers changelog:
 	$(DEV) $@ $(ARGS)
 
 # make new METHOD=KernelCCA MODULE=cross_decomposition

@@ -5,7 +5,7 @@
         | evidence
     python3 tools/dev.py coverage | check | docs | wheel
     python3 tools/dev.py release-rehearsal [--python 3.12] | store-models VERSION
-    python3 tools/dev.py peers | away | papers | changelog
+    python3 tools/dev.py peers | race | away | papers | changelog
     python3 tools/dev.py new METHOD=RobustPCA MODULE=decomposition
 
 Needs only Python 3.11 or newer with its venv module. `make TASK` does the same.
@@ -242,6 +242,11 @@ def away(rest):
     return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.away", *rest, **ONE_THREAD)
 
 
+def race(rest):
+    """Compare our methods with other libraries at sizes drawn at random."""
+    return run(environment(VENV_BENCH, "bench"), "-m", "benchmarks.race", *rest, **ONE_THREAD)
+
+
 def papers(rest):
     """Print published figures next to ours."""
     return run(environment(VENV, "plot"), "-m", "benchmarks.papers", *rest)
@@ -330,7 +335,7 @@ TASKS = {
     task.__name__.replace("_", "-"): task
     for task in (
         compare, test, test_all, test_other_rounding, test_without_numba, test_oldest, evidence,
-        coverage, check, docs, wheel, release_rehearsal, store_models, peers, away, papers,
+        coverage, check, docs, wheel, release_rehearsal, store_models, peers, race, away, papers,
         changelog, new,
     )
 }  # fmt: skip

@@ -105,10 +105,10 @@ def page(raced, options):
     command = f"python -m benchmarks.race --seed {options.seed} --draws {options.draws}"
     parts = [
         "# Race at sizes drawn at random",
-        "Sizes are drawn uniformly in their logarithm. All contenders run in turn in one process "
-        "on one thread; processor times are compared. A ratio is the time of the cheapest peer "
-        "that reaches our objective or error, divided by ours: above 1, ours is faster. Contenders "
-        '"by hand" are a few lines of NumPy or SciPy without any checks.',
+        "Sizes are drawn uniformly in their logarithm. All contenders run in turn in one "
+        "process on one thread; processor times are compared. A ratio is the time of the "
+        "cheapest peer that reaches our objective or error, divided by ours: above 1, ours is "
+        'faster. Contenders "by hand" are a few lines of NumPy or SciPy without any checks.',
         f"Of {len(draws)} tables, {lost} are lost by more than 1.25.",
         table(raced),
         "## When a peer is equal",
