@@ -36,7 +36,9 @@ def signal_sizes(rng):
 
 def signals(sizes, rng):
     """Sums of k atoms with Gaussian coefficients, and noise."""
-    n, p, k = sizes["n"], sizes["p"], sizes["k"]
+    n = sizes["n"]
+    p = sizes["p"]
+    k = sizes["k"]
     D = rng.normal(size=(sizes["atoms"], p))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     X = sizes["noise"] * rng.normal(size=(n, p)) * np.sqrt(k / p)
@@ -111,7 +113,9 @@ def nmf_sizes(rng):
 
 def counts(sizes, rng):
     """Products of non-negative factors with gaps, and noise."""
-    n, p, k = sizes["n"], sizes["p"], sizes["k"]
+    n = sizes["n"]
+    p = sizes["p"]
+    k = sizes["k"]
     W = rng.exponential(size=(n, k)) * (rng.random((n, k)) < sizes["density"])
     H = rng.exponential(size=(k, p)) * (rng.random((k, p)) < sizes["density"])
     X = W @ H
@@ -147,7 +151,8 @@ def series_sizes(rng):
 
 def series(sizes, rng):
     """Mixtures of sinusoids of different speed, and noise."""
-    n, p = sizes["n"], sizes["p"]
+    n = sizes["n"]
+    p = sizes["p"]
     t = np.arange(n)[:, None] / n
     sources = np.sin(2 * np.pi * (rng.uniform(1, n / 10, size=p) * t + rng.random(p)))
     return Table((sources + 0.1 * rng.normal(size=(n, p))) @ rng.normal(size=(p, p)), 3)
@@ -197,7 +202,8 @@ def view_sizes(rng):
 
 def views(sizes, rng):
     """Two tables with k causes in common, in which the noise is as large as they are."""
-    n, k = sizes["n"], sizes["k"]
+    n = sizes["n"]
+    k = sizes["k"]
     common = rng.normal(size=(n, k))
     X, Y = (
         common @ rng.normal(size=(k, m)) + np.sqrt(k) * rng.normal(size=(n, m))
@@ -237,9 +243,10 @@ def correlation(data, duals):
     """Return minus the sum of the regularised correlations of the pairs."""
     n = len(data.X)
     total = 0.0
-    Ka, Kb = centred(data.X), centred(data.Y)
+    Ka, Kb = (centred(A) for A in data[:2])
     for a, b in zip(np.asarray(duals[0]).T, np.asarray(duals[1]).T, strict=True):
-        sa, sb = Ka @ a, Kb @ b
+        sa = Ka @ a
+        sb = Kb @ b
         size = [
             (1 - data.alpha) * (s @ s) / n + data.alpha * (c @ s)
             for s, c in ((sa, a), (sb, b))
@@ -265,7 +272,9 @@ def corrupted_sizes(rng):
 
 def corrupted(sizes, rng):
     """Low rank, one entry in twenty replaced, and noise in half of the tables."""
-    n, p, r = sizes["n"], sizes["p"], sizes["rank"]
+    n = sizes["n"]
+    p = sizes["p"]
+    r = sizes["rank"]
     X = rng.normal(size=(n, r)) @ rng.normal(size=(r, p))
     X += sizes["noise"] * X.std() * rng.normal(size=X.shape)
     wrong = rng.random(X.shape) < 0.05

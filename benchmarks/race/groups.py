@@ -132,7 +132,9 @@ def bit_sizes(rng):
 
 def bits(sizes, rng):
     """ORs of sources, with a share of the bits replaced by fair coins."""
-    n, p, k = sizes["n"], sizes["p"], sizes["k"]
+    n = sizes["n"]
+    p = sizes["p"]
+    k = sizes["k"]
     sources = rng.random((k, p)) < sizes["density"]
     assigned = rng.random((n, k)) < sizes["density"]
     clean = assigned.astype(int) @ sources > 0

@@ -35,7 +35,8 @@ def class_sizes(rng):
 
 def classes(sizes, rng):
     """Classes of scikit-learn with wrong labels, with features of unit variance."""
-    n, p = sizes["n"], sizes["p"]
+    n = sizes["n"]
+    p = sizes["p"]
     X, y = make_classification(
         n + N_TEST,
         p,
@@ -85,7 +86,9 @@ def sparse_sizes(rng):
 
 def sparse_classes(sizes, rng):
     """Two classes on both sides of a hyperplane with k weights that are not zero."""
-    n, p, k = sizes["n"], sizes["p"], sizes["k"]
+    n = sizes["n"]
+    p = sizes["p"]
+    k = sizes["k"]
     w = np.zeros(p)
     w[rng.choice(p, k, replace=False)] = rng.choice([-1.0, 1.0], k) * rng.uniform(0.5, 1.5, k)
     X = rng.normal(size=(n + N_TEST, p))

@@ -53,7 +53,7 @@ def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         total = primal.sum() + dual.sum() + scale.sum()
         if isfinite(total) and scale.min(initial=inf) > 0:
-            usual: Array = np.maximum(primal - dual, 0.0) / scale
+            usual: Array = np.where(primal > dual, (primal - dual) / scale, 0.0)
             return usual
 
     # non-finite values prove nothing; with a scale of 0, only the gap 0 is finite
