@@ -8,7 +8,11 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.peers.case import Contender
 from benchmarks.peers.cases.robust_pca import inexact_alm, pyrpca_ialm
-from benchmarks.race.runner import Family, log_uniform
+from benchmarks.race.runner import Family, LeftOut, log_uniform
+
+
+# Maximum number of atoms in all codes for contenders with a loop over signals in Python.
+MAX_STEPS = 20_000
 
 
 class Signals(NamedTuple):
@@ -77,14 +81,21 @@ def spams_omp(data):
 def sklearn_lars(data):
     from sklearn.decomposition import sparse_encode
 
+    _refuse_many(data)
     return sparse_encode(data.X, data.D, algorithm="lasso_lars", alpha=data.alpha)
 
 
 def sklearn_omp(data):
     from sklearn.linear_model import orthogonal_mp_gram
 
+    _refuse_many(data)
     gram = data.D @ data.D.T
     return orthogonal_mp_gram(gram, data.D @ data.X.T, n_nonzero_coefs=data.k).T
+
+
+def _refuse_many(data):
+    if len(data.X) * data.k > MAX_STEPS:
+        raise LeftOut
 
 
 def residual_norm(data, codes):
