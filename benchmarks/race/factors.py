@@ -10,7 +10,6 @@ from benchmarks.peers.case import Contender
 from benchmarks.peers.cases.robust_pca import inexact_alm, pyrpca_ialm
 from benchmarks.race.runner import Family, LeftOut, log_uniform
 
-
 # Maximum number of atoms in all codes for contenders with a loop over signals in Python.
 MAX_STEPS = 20_000
 
