@@ -20,6 +20,12 @@ A task is *level* if both figures differ by at most 2 %, or by at most the stand
 repeated draws. Times are processor times on one thread, in one process. A program that is not
 installed is named, and its published figure is used if there is one; without a figure there is
 no verdict.
+
+A verdict compares two figures and does not say that either is good. In `robpy_robpca_rows`, both
+programs miss the subspace. The measure of `robpy_topgear_cells` counts every flagged cell that is
+not physically impossible as a false alarm, although some of these cells are unusual cars; this
+favours the program that flags fewer cells. Two programs run with older packages: CellMCD of robpy
+0.0.6 with NumPy 2.3, and LassoCV of celer 0.7.4 with scikit-learn 1.8.
 """
 
 

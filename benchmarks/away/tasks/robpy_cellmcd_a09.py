@@ -35,4 +35,9 @@ TASK = Task(
     load=load,
     theirs=theirs,
     ours=ours,
+    reason=(
+        "RobustPCA describes the covariance by one or two components plus independent "
+        "noise, but the ten eigenvalues of the truth decay gradually. Use CellMCD of "
+        "robpy or cellWise."
+    ),
 )

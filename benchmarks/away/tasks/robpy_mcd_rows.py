@@ -34,4 +34,9 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=lambda draws: ours(draws, center=True),
+    reason=(
+        "RobustPCA describes five columns by one component plus independent noise, "
+        "marks none of the outlying rows and repairs single cells of them. Use "
+        "FastMCD of robpy or MinCovDet of scikit-learn."
+    ),
 )

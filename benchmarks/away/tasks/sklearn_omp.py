@@ -48,4 +48,9 @@ TASK = Task(
     theirs=lambda draws: measured(draws, OrthogonalMatchingPursuitCV()),
     ours=lambda draws: measured(draws, BasisPursuit()),
     documented=lambda draws: measured(draws, BasisPursuit(cv=5)),
+    reason=(
+        "BasisPursuit returns about 70 coefficients, shrunk by the l1 norm; refitting the 17 "
+        "largest by least squares lowers the error from 0.16 to 0.10, still above pursuit with a "
+        "cross-validated number of atoms. Use OrthogonalMatchingPursuitCV of scikit-learn."
+    ),
 )
