@@ -11,10 +11,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "away.md"
 INTRODUCTION = """# Tasks of other projects
 
 Other benchmarks of this package use problems that were designed for its methods. The sixty
-tasks on this page come from papers, galleries, vignettes and tests of other projects, with
-their data, their measure and their recommended settings. All sixty were written into a [dated
-list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md), with
-the expected winner, before any of our methods was run on them. No task was dropped afterwards.
+tasks on this page follow papers, galleries, vignettes and tests of other projects. All sixty were
+written into a [dated list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md),
+with the expected winner, before any of our methods was run on them. No task was dropped
+afterwards. The recipes are written anew, and some use fewer samples, smaller images or other data
+than the origin, so figures are comparable only within a row.
 
 A task is *level* if both figures differ by at most 2 %, or by at most the standard error over
 repeated draws. Times are processor times on one thread, in one process. A program that is not
