@@ -130,7 +130,7 @@ def series(rng, n=1000, p=5):
 
 
 SPARSE_COMPONENTS = SparseNMF(3, side="components", alpha=0.1)
-# Planted table, estimator, and settings of the bootstrap, by name.
+# Planted table, estimator and settings of the bootstrap for each name.
 CASES = {
     "PCA": (principal, PCA(3), {}),
     "RobustPCA": (broken, RobustPCA(n_components=3), {}),

@@ -83,7 +83,8 @@ ELSEWHERE = {
     "TimeDelayEmbedding": "needs rows in the order of time",
 }
 
-# Why a class is behind the closest scikit-learn estimator by more than the margin, for the page
+# Reason why a class is behind the closest scikit-learn estimator by more than the margin, for the
+# page
 COPIES = "`NMF()` keeps as many components as the table has columns, and copies it"
 REASONS = {
     "BooleanKMeans": "its centres are Boolean, so that you can read them as roles; means are "
@@ -161,7 +162,8 @@ def measure(cls):
     scores[np.isnan(scores).any(axis=2)] = np.nan  # compare only on tables that both accept
     loss = np.nan_to_num((scores[..., 1] - scores[..., 0]).mean(axis=0))
     worst = tables[int(loss.argmax())].name if loss.max() > MARGIN else ""
-    means = np.nanmean(scores, axis=1)  # shape: (raw or standardised, ours or scikit-learn's)
+    # shape: (raw or standardised rows, our class or scikit-learn's)
+    means = np.nanmean(scores, axis=1)
     return cls.__name__, type(closest_to(cls)).__name__, *means[0], *means[1], worst
 
 
@@ -262,7 +264,7 @@ def standardised(tables):
     return [t._replace(X=scale(t.X)) if t.X.dtype.kind == "f" else t for t in tables]
 
 
-# protocols: estimator, table -> score --------------------------------------------------------
+# protocols: functions from (estimator, table) to a score -------------------------------------
 
 
 def protocol_of(cls, model, closest):

@@ -143,7 +143,7 @@ def measure(cls, parameters, n_rounds):
     if ours._card.samples == "series":
         X_closest = np.random.default_rng(0).normal(size=SHAPE)
 
-    # call the methods of both, in turn
+    # time the methods of both estimators in turn
     times = {}
     contenders = [(ours, X)] + [(closest, X_closest)] * (closest is not None)
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ _FUNCTIONS = {  # Private module that defines each function.
     "suggest": "_guide.suggest",
     "trusted_types": "_estimator.trusted",
 }
-_CORE = {  # Estimators that can also be imported from here, by public module.
+_CORE = {  # Estimators that can also be imported from here, with the public module of each.
     "cluster": (
         "DiscreteBasis",
         "FormalConceptFactorization",

@@ -31,7 +31,7 @@ def main(arguments=None):
 
     agreed = True
     for name in options.name or entries:
-        # continue after a failed entry
+        # continue with the next entry if an entry fails
         entry = entries[name]
         try:
             values = entry.values(options.quick)

@@ -63,7 +63,7 @@ def values(quick):
             continue
 
         longest = max(len(x) for x in data[0])
-        points = -(-percent * longest // 100)  # round up
+        points = -(-percent * longest // 100)  # round the radius up
         found.append(row(name, "Euclidean", 0, straight, data))
         found.append(row(name, f"radius {percent} %", points, learned, data))
         found.append(row(name, "no band", None, free, data))

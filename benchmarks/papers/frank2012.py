@@ -16,7 +16,7 @@ def values(quick):
     n_seeds = 4 if quick else 20
     found = []
 
-    # mismatch of the sources by noise level; the noise estimate at two levels
+    # mismatch of the sources at each noise level, and noise estimate at two levels
     for level in [0.0, 0.5, 0.7] if quick else LEVELS:
         mismatch, epsilon = sweep(level, n_seeds)
         found += _judge(level, mismatch, n_seeds)

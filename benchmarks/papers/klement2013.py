@@ -32,7 +32,7 @@ def _relevant(quick):
                 ours["exact"],
                 holds=ours["exact"] >= 9 * len(draws) // 10,
             ),
-            # generalisation after the refit
+            # measure the generalisation after the refit
             value(
                 setting,
                 "test error % after the refit",
@@ -41,7 +41,7 @@ def _relevant(quick):
                 ours["error"],
                 holds=ours["error"] <= 1,
             ),
-            # compared with the 1-norm
+            # compare with the 1-norm
             value(
                 setting,
                 "features, compared with a 1-norm machine",

@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.arrays import as_numpy
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # scikit-learn has moved the interface; estimators then report no progress
+except ImportError:  # if scikit-learn has moved the interface, estimators report no progress
 
     class _NoContext:
         def subcontext(self, **kwargs):
@@ -231,7 +231,7 @@ def set_support_vectors(
     machine._n_support = np.array(n_support, dtype=np.int32)
     machine.shape_fit_ = (n_samples, samples.shape[1])
 
-    # libsvm has the opposite sign for two classes
+    # libsvm uses the opposite sign for two classes
     sign = -1.0 if len(getattr(machine, "classes_", ())) == 2 else 1.0
     machine.dual_coef_ = coef
     machine.intercept_ = np.array(intercept, dtype=np.float64)
@@ -294,7 +294,8 @@ def _restore(estimator, before):
     estimator.__dict__ = before | callback_state
 
 
-# Name of the attribute that marks a running fit; a fit may call the `fit` of a parent class.
+# Name of the attribute that marks a running fit; it is needed because a fit may call the `fit` of
+# a parent class.
 _FITTING = "_is_fitting"
 
 

@@ -9,8 +9,8 @@ from skmoderndata.exceptions import DoubtfulResultWarning
 class Evidence(NamedTuple):
     """Limits at which evidence against a result becomes a doubt, for all classes."""
 
-    # Minimum number of observed rows per parameter of a function; with fewer rows, its value on
-    # the training data is much higher than its value on new rows.
+    # Minimum number of observed rows per parameter of a function; with fewer rows, the value of
+    # the function on the training data is much higher than its value on new rows.
     rows_per_parameter: int = 8
     # Largest gap, as a fraction of the objective of a convex problem, that leaves the result
     # without doubt.

@@ -98,7 +98,7 @@ def snake_case(name: str) -> str:
 
 def method_stem(cls: type) -> str:
     """Return the stem of page, example and tests of an estimator class."""
-    card = getattr(cls, "_card", None)  # a search has no card
+    card = getattr(cls, "_card", None)  # search classes have no card
     return (card.method if card else "") or snake_case(cls.__name__)
 
 

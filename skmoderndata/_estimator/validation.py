@@ -810,7 +810,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X", overlap=Fals
             )
         return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
 
-    # or accept the members of each group; the groups must form a partition
+    # otherwise accept the members of each group; the groups must form a partition
     labels = np.full(n_members, -1)
     lists = []
     shared = False

@@ -608,7 +608,7 @@ def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.n
 def _block_medians(values: np.ndarray) -> np.ndarray:
     blocks = np.array_split(values, N_BLOCKS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # blocks without known cells have no mean
+        warnings.simplefilter("ignore")  # the mean of a block without known cells is undefined
         return np.array([np.nanmedian(block, axis=0) for block in blocks])
 
 

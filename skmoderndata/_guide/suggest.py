@@ -185,7 +185,7 @@ class Fit(NamedTuple):
 
     row: dict[str, Any]
     reasons: list[str]  # conditions that the data satisfy
-    score: tuple[float, ...]  # () if the row does not apply
+    score: tuple[float, ...]  # return () if the row does not apply
 
 
 def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:

@@ -320,7 +320,7 @@ class Gram:
                 )
             return _dense(X.diagonal())
 
-        # some diagonals are known without computing pairs
+        # for some kernels, the diagonal is known without computing pairs
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X))
         if self.constant_diagonal:

@@ -250,7 +250,7 @@ def numbers_of_rows(X: Any) -> Array:
 
 def _mixed(values: Any) -> Array:
     """Return the bits of double-precision numbers, high bits spread to low ones; 0 for zeros."""
-    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 becomes 0.
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # turn -0 into 0
     return _folded(_folded(bits.view(np.uint64)) * np.uint64(0xD6E8FEB86659FD93))
 
 

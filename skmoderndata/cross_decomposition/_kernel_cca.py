@@ -291,7 +291,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
                 "blocks does not allow: use 'maxvar' or 'sumcor'."
             )
 
-        # Solve in passes over the blocks; only two views can predict each other.
+        # Solve in passes over the blocks; a prediction needs exactly two views.
         fitted = solve_passes(
             self,
             views,

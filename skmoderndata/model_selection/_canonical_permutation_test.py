@@ -341,7 +341,7 @@ def _linear_coordinates(estimator, X, Y, *, centred):
     alphas = _each(estimator, "alpha", alpha)
     pens = [penalty(value, "shrinkage") for value in alphas]
     sides = [whiten_features(view, pen) for view, pen in zip(views, pens, strict=True)]
-    # Without the constant, rows count as one more.
+    # Rows that are not centred leave one more degree of freedom.
     n = len(X) + 1 if centred else len(X)
     _refuse_interpolation(sides, alphas, n, "a RegularizedCCA with alpha above 0")
     return [rotated_coordinates(*sides)]

@@ -458,7 +458,8 @@ def test_rows_kept_of_a_stream_are_a_uniform_sample(monkeypatch):
         kept[index] += 1
     assert rows.n_seen == 400
     assert rows.rows(9).observed.all()
-    # in 60 draws of a tenth, the mean of a quarter of the rows is within 5 standard errors
+    # each row is kept in a tenth of 60 draws; the mean of each quarter of the rows is within 5
+    # standard errors
     quarters = kept.reshape(4, 100).mean(axis=1)
     assert np.abs(quarters - 6).max() < 5 * np.sqrt(60 * 0.1 * 0.9 / 100)
 

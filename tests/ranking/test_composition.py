@@ -163,7 +163,7 @@ def test_wrappers_that_number_labels_need_integers(machine, name):
     wrapper = wrappers(machine)[name]
     assert wrapper.fit(X[:160], y[:160]).score(X[160:], y[160:]) >= alone - 0.1
 
-    # a voter with a given order rejects numbers, and the message gives the reason
+    # a voter with a given order rejects numbers, and its message gives the reason
     given = type(machine)(**{**machine.get_params(), "classes": WORDS})
     with pytest.raises(ValueError, match=r"y holds 0, which is not in classes.*alphabetical"):
         wrappers(given)[name].fit(X[:160], WORDS[y[:160]])

@@ -377,7 +377,7 @@ def test_masked_coders_match_the_known_entries(width, seed):
     rng = np.random.default_rng(seed)
     X, D = problem(seed, n_signals=24, n=14, k=30, scaled=False)
     groups = rng.permutation(30) // width
-    # six entries are known, fewer than two groups of five atoms have
+    # six entries are known, fewer than the atoms of two groups of five
     mask = np.argsort(rng.uniform(size=X.shape), axis=1) < rng.integers(6, 12, size=(24, 1))
     mask[12:] = mask[0]  # several signals share this pattern
 

@@ -115,7 +115,7 @@ def test_spectral_norm_is_a_tight_upper_bound(shape, seed):
     truth = np.linalg.norm(A, 2)
     assert truth <= spectral_norm(A) * (1 + 1e-12)
     assert spectral_norm(A) <= truth * 1.02
-    # without a proof, the norm is an estimate from below, up to rounding
+    # without a proof, the norm is a lower estimate, up to rounding errors
     assert_allclose(spectral_norm(A, exact_up_to=0), truth, rtol=2e-2)
 
 

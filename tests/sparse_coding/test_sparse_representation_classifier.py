@@ -183,7 +183,7 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
         Z = unit(np.linalg.lstsq(D, np.exp(-0.01 * squares).T, rcond=None)[0].T)
 
     correlation = (Z - codes @ D) @ D.T
-    # correlations with used atoms or groups are at the level, others below
+    # correlations with used atoms or groups equal the level, and all others are below it
     if algorithm == "lasso":
         level = 0.3 * np.abs(Z @ D.T).max(axis=1, keepdims=True)
         excess = np.abs(correlation) - level

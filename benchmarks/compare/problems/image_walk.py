@@ -50,7 +50,7 @@ def load(quick, full=False):
 
 
 def pipeline(step):
-    # neighbours, because the position is not a linear function of the pixels
+    # use neighbours, because the position is not a linear function of the pixels
     return Pipeline([(STEP, step), ("locate", KNeighborsRegressor(10))])
 
 

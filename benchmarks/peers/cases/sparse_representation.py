@@ -20,7 +20,7 @@ class Digits(NamedTuple):
     new: np.ndarray
     truth: np.ndarray
     grouped: bool
-    alpha: np.ndarray  # penalty of each new sample
+    alpha: np.ndarray  # penalty for each new sample
 
 
 def work(size, rng):

@@ -14,7 +14,7 @@ N_LABELS = 3
 class Problem(NamedTuple):
     trees: list
     nodes: list  # for the loop: by tree, nodes with children and their productions
-    reference: np.ndarray  # result of the loop on the first trees
+    reference: np.ndarray  # result of the loop for the first trees
 
 
 def work(size, rng):

@@ -562,7 +562,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
 
     # if there are few sources, choose the best of all columns
     if 2**K <= MAX_PATTERNS:
-        # smaller sets come first, so ties choose fewer sources
+        # smaller sets come first, so the smaller one wins a tie
         patterns = assignment_sets(K, K)
         pattern_numbers = np.empty(len(gain), dtype=np.intp)
         n_fitting = BLOCK_FLOATS // (2 * len(patterns))

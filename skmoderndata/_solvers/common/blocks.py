@@ -517,7 +517,7 @@ def _dask_array(X: Any, lengths: bool | None) -> Any:
 
     if isinstance(X, da.Array):
         return X
-    if hasattr(type(X), "to_dask_array"):  # a data frame
+    if hasattr(type(X), "to_dask_array"):  # X is a data frame
         return X.to_dask_array(lengths=lengths)
     if is_dask(X):
         raise TypeError(

@@ -150,7 +150,7 @@ def matrix_completion(
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
         return Statement(cp.Problem(cp.Minimize(loss)), L, None)
 
-    # exact entries
+    # state exact entries as constraints
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(cp.normNuc(L)), [equations]), L, equations)
 

@@ -117,7 +117,8 @@ class _SharedLimit:
             thread = self._threads.pop(user, -1)
             for library, number in self._before:
                 over = not self._threads
-                if getattr(library, "threading_layer", "") == "openmp":  # one limit per thread
+                # set one limit per thread
+                if getattr(library, "threading_layer", "") == "openmp":
                     over = thread not in self._threads.values()
                 # restore the number unless it has been changed meanwhile
                 if over and library.num_threads == 1:

@@ -106,7 +106,8 @@ def discriminative_pass(
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (target_atoms - D[j])
-            # unit atoms at an acute angle keep a norm of sqrt(1 / 2) or more, unless both are zero
+            # on the way between unit atoms at an acute angle, the norm is at least sqrt(1 / 2),
+            # unless both atoms are zero
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
             trial = trial / np.where(norms > 0, norms, 1.0)
 

@@ -356,7 +356,7 @@ def add_batch(
     for _ in range(BATCH_SWEEPS):
         update_all(D, S, T, order, positive, constant and not positive)
 
-    # give atoms without users the direction of a badly represented signal
+    # give atoms without users the direction of a signal that is represented badly
     count = 0
     if replace:
         bad = (seen >= WAIT * k) & (users < min_usage)

@@ -487,7 +487,7 @@ def _ascend(
 
         penalty = (v @ v - w @ w) / (4 * nu)
         f = float(penalty - (P**2).sum())
-        gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
+        gradient = 2 * (B.T @ (v[:, None] * step) - P)  # this equals L_v P = B' diag(v) B P
         gradient -= gradient.mean(axis=0)
         return scale * f, scale * gradient.ravel()
 

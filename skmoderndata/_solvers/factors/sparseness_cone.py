@@ -173,7 +173,7 @@ def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Arra
         enough = GAIN * np.abs(before)
         idle = value - state.value <= enough
         stuck[rows] = idle
-        # rows without gain switch between the curvatures of Lagrangian and objective
+        # in rows without gain, switch from one curvature to the other (Lagrangian or objective)
         curved[rows] ^= idle
         gains = before - state.value > enough
         rows = rows[gains | ~flat]

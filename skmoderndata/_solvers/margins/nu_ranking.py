@@ -272,7 +272,7 @@ def _bring_violators(
         at_high[side, y] = samples.start + down.argmax()
         low[side, y] = up.min()
         high[side, y] = down.max()
-    # also find the best slopes of changes of both sums of a threshold
+    # also find the best slopes for changing both sums of a threshold
     rising = low[0] - high[1]
     falling = high[0] - low[1]
     r = int(rising.argmin())

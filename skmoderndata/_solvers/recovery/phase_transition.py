@@ -33,7 +33,7 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         needed = e * square + (1 - e) * sides * (square * tail - t * density)
         return e, needed
 
-    # find the t that requires the fraction delta of measurements
+    # for each fraction in delta, find the t for which this fraction of measurements is needed
     out = np.empty(len(delta))
     for i, fraction in enumerate(delta):
         if fraction >= 1:

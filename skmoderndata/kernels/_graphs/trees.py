@@ -255,7 +255,8 @@ class AllSubtree(_Subtrees):
         if self.include_leaves:  # leaf counts do not depend on the decay
             alone = super()._gram(X, None, logarithm=True)
             total = self._log_gram(X, None)
-            fraction = alone - np.maximum(total, np.finfo(np.float64).min)  # its logarithm
+            # logarithm of the fraction
+            fraction = alone - np.maximum(total, np.finfo(np.float64).min)
             slopes *= np.exp(np.where(total > -np.inf, fraction, -np.inf))
         return {"decay": slopes}
 
