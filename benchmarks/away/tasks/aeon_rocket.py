@@ -4,7 +4,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from benchmarks.away.task import Task
-from skmoderndata.kernels import GlobalAlignment
+from skmoderndata.kernels import GlobalAlignment, Normalized
 from skmoderndata.neighbors import DTWNeighborsClassifier
 from skmoderndata.preprocessing import KernelTransformer
 
@@ -29,7 +29,7 @@ def ours(problem):
 
 def documented(problem):
     X, y, new, truth = problem
-    kernel = KernelTransformer(GlobalAlignment())
+    kernel = KernelTransformer(Normalized(GlobalAlignment("median")))
     model = make_pipeline(kernel, SVC(kernel="precomputed", C=10.0))
     return model.fit(X[:, 0], y).score(new[:, 0], truth)
 

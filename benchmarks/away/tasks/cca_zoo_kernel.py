@@ -1,6 +1,7 @@
 """Two views with a common latent variable, one of them bent, by kernel CCA."""
 
 import numpy as np
+from sklearn.model_selection import GridSearchCV
 
 from benchmarks.away.task import Task
 from skmoderndata.cross_decomposition import KernelCCA
@@ -45,11 +46,22 @@ def ours(draws):
     return [correlation(KernelCCA(1).fit(*train).transform(*test)) for train, test in draws]
 
 
+def documented(draws):
+    """Search over width and regularisation together."""
+    grid = {"gamma": (0.01, 0.03, 0.1, 0.3), "alpha": (1e-3, 1e-2, 1e-1)}
+    found = []
+    for train, test in draws:
+        search = GridSearchCV(KernelCCA(1, view_slices=[(0, 5), (5, 10)]), grid, cv=3)
+        best = search.fit(np.hstack(train)).best_params_
+        found.append(correlation(KernelCCA(1, **best).fit(*train).transform(*test)))
+    return found
+
+
 TASK = Task(
     name="cca_zoo_kernel",
     origin="cca-zoo, gallery",
     link="https://cca-zoo.readthedocs.io/",
-    program="cca-zoo KCCA(kernel=\"rbf\"), gamma and shrinkage chosen on held-out samples",
+    program='cca-zoo KCCA(kernel="rbf"), gamma and shrinkage chosen on held-out samples',
     data="ten draws of two views of 5 variables, after the gallery",
     licence="MIT",
     measure="correlation of test scores with kernels",
@@ -59,4 +71,5 @@ TASK = Task(
     load=load,
     theirs=theirs,
     ours=ours,
+    documented=documented,
 )

@@ -15,7 +15,9 @@ def load():
         rng = np.random.default_rng(seed)
         x = np.r_[np.linspace(0, 10, 50), rng.uniform(0, 10, 200)]
         K = np.exp(-0.5 * (x[:, None] - x) ** 2) + 1e-6 * np.eye(250)
-        y = np.linalg.cholesky(K) @ rng.normal(size=250) + np.sqrt(NOISE) * rng.normal(size=250)
+        y = np.linalg.cholesky(K) @ rng.normal(size=250) + np.sqrt(NOISE) * rng.normal(
+            size=250
+        )
         draws.append((x[:50, None], y[:50], x[50:, None], y[50:]))
     return draws
 

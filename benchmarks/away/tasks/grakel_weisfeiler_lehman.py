@@ -32,7 +32,9 @@ def accuracy(K, y):
     """Return the accuracy of ten repetitions of ten folds, with C chosen inside."""
     model = GridSearchCV(SVC(kernel="precomputed"), {"C": 10.0 ** np.arange(-3, 4)}, cv=3)
     return [
-        cross_val_score(model, K, y, cv=StratifiedKFold(10, shuffle=True, random_state=s)).mean()
+        cross_val_score(
+            model, K, y, cv=StratifiedKFold(10, shuffle=True, random_state=s)
+        ).mean()
         for s in range(3)
     ]
 

@@ -49,7 +49,7 @@ TASK = Task(
     name="kmodes_clusters",
     origin="kmodes, examples",
     link="https://github.com/nicodv/kmodes",
-    program="kmodes KModes(4, init=\"Huang\", n_init=5)",
+    program='kmodes KModes(4, init="Huang", n_init=5)',
     data="300 rows of 20 columns of six categories in four clusters, in place of soybean",
     licence="MIT",
     measure="clustering accuracy of categories",

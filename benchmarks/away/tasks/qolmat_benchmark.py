@@ -59,7 +59,7 @@ TASK = Task(
     name="qolmat_benchmark",
     origin="qolmat, examples",
     link="https://qolmat.readthedocs.io/",
-    program="qolmat ImputerInterpolation(method=\"linear\"), by station",
+    program='qolmat ImputerInterpolation(method="linear"), by station',
     data="five weather series of one station in Beijing, shipped with qolmat; gaps of a day, 10 %",
     licence="BSD-3-Clause",
     measure="mean absolute error of hidden cells of a series",

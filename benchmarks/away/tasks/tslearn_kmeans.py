@@ -45,7 +45,7 @@ TASK = Task(
     name="tslearn_kmeans",
     origin="tslearn, gallery",
     link="https://tslearn.readthedocs.io/en/stable/auto_examples/clustering/plot_kmeans.html",
-    program="tslearn TimeSeriesKMeans(metric=\"dtw\", n_init=2, max_iter_barycenter=10)",
+    program='tslearn TimeSeriesKMeans(metric="dtw", n_init=2, max_iter_barycenter=10)',
     data="Trace of the UCR archive, shipped with tslearn; 50 series of three classes at 40 points",
     licence="BSD-2-Clause",
     measure="adjusted Rand index, DTW k-means",

@@ -11,7 +11,9 @@ def load():
 
     X, y, new, truth = CachedDatasets().load_dataset("Trace")
     X, new = (
-        TimeSeriesResampler(sz=60).fit_transform(TimeSeriesScalerMeanVariance().fit_transform(s))
+        TimeSeriesResampler(sz=60).fit_transform(
+            TimeSeriesScalerMeanVariance().fit_transform(s)
+        )
         for s in (X, new)
     )
     return X[:, :, 0], y, new[:, :, 0], truth
@@ -39,7 +41,7 @@ TASK = Task(
     name="tslearn_knn",
     origin="tslearn, gallery",
     link="https://tslearn.readthedocs.io/en/stable/auto_examples/neighbors/plot_knn_search.html",
-    program="tslearn KNeighborsTimeSeriesClassifier(n_neighbors=3, metric=\"dtw\")",
+    program='tslearn KNeighborsTimeSeriesClassifier(n_neighbors=3, metric="dtw")',
     data="Trace of the UCR archive, shipped with tslearn, its training and test split",
     licence="BSD-2-Clause",
     measure="accuracy of DTW neighbours",
