@@ -1,4 +1,4 @@
-"""Two classes in the shape of bananas by a variational Gaussian process, as in GPflow's tutorial."""
+"""Two classes in the shape of bananas by a variational Gaussian process, as in GPflow."""
 
 import numpy as np
 from sklearn.metrics import log_loss

@@ -44,7 +44,7 @@ TASK = Task(
     name="mdp_neural_gas",
     origin="mdp, tutorial",
     link="https://mdp-toolkit.github.io/examples/gng/growing_neural_gas.html",
-    program="MDP GrowingNeuralGasNode(max_nodes=75), trained in batches of 20 until all nodes are there",
+    program="MDP GrowingNeuralGasNode(max_nodes=75), batches of 20 until all are there",
     data="2,000 points generated after the tutorial, on a circle, a disk and a bar",
     licence="BSD-3-Clause",
     measure="mean squared quantisation error",

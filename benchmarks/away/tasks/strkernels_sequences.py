@@ -45,7 +45,7 @@ TASK = Task(
     origin="strkernels, examples",
     link="https://pypi.org/project/strkernels/",
     program="strkernels SpectrumStringKernel(order=3) in an SVC with C=10",
-    data="names of skmoderndata.datasets.load_language_names in place of sequences to be downloaded",
+    data="load_language_names of skmoderndata in place of sequences to be downloaded",
     licence="MIT",
     measure="accuracy of an SVC with a string kernel",
     better="higher",
