@@ -26,13 +26,13 @@ def error(draw, filled):
 def import_fancyimpute():
     """Import fancyimpute, which passes an argument that scikit-learn has renamed."""
     import fancyimpute
-    from fancyimpute import scaler, soft_impute, solver
+    from fancyimpute import knn, scaler, soft_impute, solver
     from sklearn.utils import check_array
 
     def check(X, force_all_finite=True, **params):
         return check_array(X, ensure_all_finite=force_all_finite, **params)
 
-    for module in (scaler, soft_impute, solver):
+    for module in (knn, scaler, soft_impute, solver):
         module.check_array = check
     return fancyimpute
 

@@ -72,4 +72,9 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "In one of five draws the marginal likelihood of all 50 samples prefers half of "
+        "the noise; twelve inducing inputs (n_inducing=12) keep it from following the "
+        "noise."
+    ),
 )

@@ -41,8 +41,9 @@ def ours(draws):
 
 
 def documented(draws):
-    model = KMedoids(4, metric="hamming", random_state=0)
-    return [accuracy(y, model.fit_predict(X.astype(float))) for X, y in draws]
+    model = KMedoids(4, metric="manhattan", random_state=0)
+    encoder = OneHotEncoder(sparse_output=False)
+    return [accuracy(y, model.fit_predict(encoder.fit_transform(X))) for X, y in draws]
 
 
 TASK = Task(

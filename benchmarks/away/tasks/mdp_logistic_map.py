@@ -92,4 +92,8 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "The default is linear; the force shows only in products of delayed values, so "
+        "use degree=3."
+    ),
 )
