@@ -131,7 +131,7 @@ def noise_inflation(
 
     Each row with cells of the mask `suspects` is regressed on the components without these cells.
     The same regression is applied to rows with few suspects, whose good cells show how large the
-    errors of prediction are compared with the residuals. Only cells of `eligible` are used.
+    errors of prediction are compared with the residuals. Only cells of the mask `eligible` count.
     """
     V = terms.Vt.T
     root = np.broadcast_to(root, residual.shape)
