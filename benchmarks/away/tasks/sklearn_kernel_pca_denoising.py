@@ -47,5 +47,10 @@ TASK = Task(
     load=load,
     theirs=theirs,
     ours=ours,
-    documented=lambda problem: ours(problem, residual_tol=64 * 0.25**2),
+    documented=lambda problem: ours(problem, residual_tol=8 * 0.25),
+    reason=(
+        "KSVD learns its atoms from noisy digits of only 64 pixels, and each code "
+        "still fits noise; with the noise given, the error is 0.036 instead of 0.025. "
+        "Use KernelPCA of scikit-learn."
+    ),
 )
