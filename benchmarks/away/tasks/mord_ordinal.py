@@ -51,4 +51,8 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "The default kernel is Gaussian, and the grades follow a linear function; use "
+        'kernel="linear".'
+    ),
 )
