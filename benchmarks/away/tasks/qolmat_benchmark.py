@@ -70,4 +70,8 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "The imputer does not use the order of rows, and gaps of hours are best bridged "
+        "in time; append delayed copies of the columns, or interpolate."
+    ),
 )
