@@ -23,7 +23,7 @@ class FeatureMoments(NamedTuple):
 
     mean: Array  # weighted mean, (r,)
     scatter: Array  # weighted sum of products of deviations, (r, r)
-    beyond: float  # weighted sum of the squared distances from the span
+    beyond: float  # weighted sum of the squared distances from the span of the landmarks
     weight: float  # sum of the weights
 
 
@@ -32,7 +32,7 @@ class FeatureClusters(NamedTuple):
 
     centres: Array  # centres, (k, r)
     mass: Array  # weights of the clusters, (k,)
-    objective: float  # objective in the span of the landmarks
+    objective: float  # part of the objective within the span of the landmarks
     n_iter: int  # number of passes
     converged: bool  # whether the passes converged
 
@@ -143,7 +143,7 @@ def feature_k_means(
         objectives[running] = np.minimum(values, objectives[running])
         n_iter[running] += 1
 
-        # 2. update the centres of the starts that have not settled
+        # 2. update the centres of the starts that still change
         going = ~settled
         for i, sums_of_start in zip(running[going], sums[going], strict=True):
             centres[i] = _new_centres(table, sums_of_start, mass[i], centres[i])
@@ -151,7 +151,7 @@ def feature_k_means(
         if len(running) == 0:
             it.residual = -np.inf
 
-    # if the passes ran out, assign the rows to the last centres
+    # if the maximum number of passes is reached, assign the rows to the last centres
     if len(running):
         _, mass[running], objectives[running] = table.sum(_pass, centres[running])
     best = int(objectives.argmin())
@@ -177,12 +177,12 @@ def _pass(rows: Any, centres: Array) -> tuple[Array, Array, Array]:
 
 def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) -> Array:
     """Return the means of the clusters; empty clusters get the rows farthest from a centre."""
-    # compute the means of clusters that have rows
+    # compute the means of the clusters that have rows
     filled = mass > 0
     new = centres.copy()
     new[filled] = sums[filled] / mass[filled, None]
 
-    # use rows whose distance exceeds rounding errors
+    # use only rows whose distance is larger than rounding errors
     n_empty = int(np.count_nonzero(~filled))
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)

@@ -44,23 +44,23 @@ GROWING_PASSES = 45
 DECIDING_PASSES = 1000
 
 
-# Tolerance of the relative duality gap while deciding; with a loose tolerance, pursuit fits cells
-# that it should not.
+# Tolerance of the relative duality gap while deciding; with a looser tolerance, pursuit would fit
+# cells that it should not fit.
 DECIDING_GAP = 1e-6
 
 # Number of passes before the first probe; earlier, the rank has not settled.
 FIRST_PROBE = 20
 
 
-# Minimum ratio of exactly fitted cells to degrees of freedom for exact data; it is above 1 because
-# some rounded cells are fitted exactly by chance.
+# Minimum ratio of exactly fitted cells to degrees of freedom in exact data; it is above 1 because
+# a few rounded cells are fitted exactly by chance.
 SAFE_RATIO = 1.2
 
-# Maximum fraction of clipped cells at which a probe still has enough cells.
+# Maximum fraction of clipped cells for a probe; with more, too few cells remain.
 MOST_CLIPPED = 0.6
 
 
-# Minimum number of rows and columns of a probed block, in multiples of the rank.
+# Minimum number of rows, and of columns, of a probed block, in multiples of the rank.
 PROBE_RANKS = 10
 
 # Maximum number of rounds of a probe.
@@ -86,7 +86,8 @@ MOST_COLUMNS = 0.9
 FLOOR_RELATIVE = 3e-7
 
 
-# Minimum ratio of the late residual of a stalled probe to the residual of the pursuit.
+# Minimum ratio of the late residual of a probe that makes no progress to the residual of the
+# pursuit.
 NO_GAIN = 0.3
 
 
@@ -94,7 +95,7 @@ class Evidence(NamedTuple):
     """Properties of the table that all examinations of a pursuit use."""
 
     observed: Array  # (n, p)
-    live: Array  # (p,), columns in which fewer than half of the cells are equal
+    live: Array  # (p,), mask of columns in which fewer than half of the cells are equal
     scale: float  # median absolute value of the known cells in live columns
 
 
@@ -103,7 +104,7 @@ class Probe(NamedTuple):
 
     before: float  # residual of the pursuit
     early: float  # residual after 3 steps of the last round
-    late: float  # residual after 5 steps
+    late: float  # residual after 5 steps of the last round
     exact_columns: float  # fraction of live columns with residuals far below their spread
 
 
@@ -143,7 +144,7 @@ def exact_or_noisy(
     n_passes = 0
     verdict = None if decides else True
 
-    # 1. try a growing penalty
+    # 1. try the pursuit with a growing penalty
     if schedule == "auto":
         watch = _Watch(X, lam, evidence, GROWING_LOOKS, verdict, grows=True)
         limit = min(GROWING_PASSES, max_iter)
@@ -158,7 +159,7 @@ def exact_or_noisy(
         if verdict is False or result.converged or ended:
             return result, verdict is not False
 
-    # 2. use the balanced penalty
+    # 2. try the pursuit with a balanced penalty
     watch = _Watch(X, lam, evidence, LOOKS, verdict)
     result = principal_component_pursuit(
         X,
@@ -169,7 +170,7 @@ def exact_or_noisy(
     )
     result = result._replace(n_iter=result.n_iter + n_passes)
     exact = watch.verdict
-    if exact is None and result.n_iter >= max_iter:  # no passes remain for another problem
+    if exact is None and result.n_iter >= max_iter:  # no passes are left for another problem
         exact = True
     if exact is None:
         exact = result.converged and watch.ratio(result.dual, len(result.s)) > SAFE_RATIO
@@ -221,7 +222,7 @@ class _Watch:
         if self.verdict or n_iter < FIRST_PROBE:
             return False
 
-        # check whether least squares on the exactly fitted cells leaves a residual
+        # check whether least squares on the exactly fitted cells leave a residual
         clipped = is_clipped(Y, self.lam)
         if clipped.mean() > MOST_CLIPPED:
             return False
@@ -306,7 +307,8 @@ def probe(
             break
         trusted = observed & ~clipped & ~(residuals > GROSS * MEDIAN_TO_STD * late)
 
-    # test columns separately: small columns beside large ones may seem to be fitted exactly
+    # test the columns separately, because small columns next to large ones may seem to be fitted
+    # exactly
     residuals = np.where(tried, residuals, np.nan)[:, live]
     with np.errstate(invalid="ignore"):
         relative = masked_quantile(residuals, 0.5) / median_deviations(X[:, live])

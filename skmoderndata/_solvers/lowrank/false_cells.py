@@ -183,7 +183,7 @@ def student_tail(sizes: Array, shift: Array | None = None) -> tuple[float, float
     if not middle > 0:
         return np.inf, 1.0
 
-    # invert the tail ratio on a grid of inverse degrees of freedom, 0 for a Gaussian
+    # invert the tail ratio on a grid of inverse degrees of freedom; 0 stands for a Gaussian
     inverse = np.linspace(0, 1 / LEAST_DOF, GRID)
     ratios = np.array([_tail_ratio(1 / i if i > 0 else np.inf) for i in inverse])
     if shift is not None:
@@ -191,7 +191,7 @@ def student_tail(sizes: Array, shift: Array | None = None) -> tuple[float, float
     inverse_dof = float(np.interp(np.mean(outer) / middle, ratios, inverse))
     dof = 1 / inverse_dof if inverse_dof > 0 else np.inf
 
-    # match the scale at the innermost quantile
+    # choose the scale that matches the innermost quantile
     return dof, float(middle / _student(dof).ppf(0.5 + SHARES[0] / 2))
 
 
@@ -230,7 +230,7 @@ def threshold_at(sizes: Array, dof: float, rate: float) -> float:
     m = len(sizes)
     p = np.sort(p_values(sizes, dof))
 
-    # find the largest k with p_(k) <= rate k / m
+    # find the largest k for which p_(k) <= rate k / m
     below = np.flatnonzero(p <= rate * np.arange(1, m + 1) / m)
     k = below[-1] + 1 if len(below) else 1
     return float(_student(dof).isf(rate * k / m / 2))
@@ -249,7 +249,7 @@ def _core_noise(white: Array) -> Array:
     relative = MEDIAN_TO_STD * np.nanmedian(sizes[:, live] / noise[live])
     common = relative * np.median(noise[live])
 
-    # shrink the variances towards the common variance, mainly in columns with few cells
+    # shrink the variances towards the common variance, most strongly in columns with few cells
     squares = n_cells * noise**2 + COLUMN_WEIGHT * common**2
     return np.asarray(np.sqrt(squares / (n_cells + COLUMN_WEIGHT)))
 

@@ -15,8 +15,8 @@ from skmoderndata._solvers.common.typing import Array
 # Maximum number of entries of a block of rows; its arrays then stay in the cache.
 CELLS = 2**15
 
-# Size of the ridge of a Newton step that is used if the entries do not determine the scores,
-# relative to the trace.
+# Ridge of a Newton step, relative to the trace; it is used if the entries do not determine the
+# scores.
 RIDGE_RELATIVE = 1e-13
 
 
@@ -56,7 +56,7 @@ def robust_scores(
     deficient = np.zeros(m, bool)
     n_iter = 0
 
-    # solve blocks of rows, in units of their largest entries
+    # solve blocks of rows, each row in units of its largest entry
     size = max(1, CELLS // p)
     for first in range(0, m if r else 0, size):
         rows = slice(first, first + size)
@@ -70,7 +70,7 @@ def robust_scores(
         scores[rows], gap[rows], deficient[rows] = solved.scores * scale, *solved[1:3]
         n_iter = max(n_iter, solved.n_iter)
 
-    # choose the scores of minimum norm in rows that do not determine them
+    # in rows that do not determine their scores, choose the scores of minimum norm
     for i in np.flatnonzero(deficient):
         seen = V[~np.isnan(X[i])]
         scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
@@ -146,7 +146,7 @@ def _interior_point(
         G = G + ridge[:, None, None] * np.eye(r)
         return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
-    # start from least squares, with slacks away from zero
+    # start from least squares, and keep the slacks away from zero
     counted = observed.astype(float)
     size = np.maximum(np.abs(X).sum(axis=1, keepdims=True), 1.0)
     count = np.maximum(counted.sum(axis=1, keepdims=True), 1)
@@ -162,7 +162,7 @@ def _interior_point(
     w = bounds.copy()
 
     for n_iter in range(max_iter + 1):
-        # 1. compute the gap of each row; converged rows no longer change
+        # 1. compute the gap of each row; rows that have converged no longer change
         gap = (counted * (s * u + t * w)).sum(axis=1, keepdims=True)
         active = gap > tol * size
         if n_iter == max_iter or not active.any():
@@ -179,7 +179,7 @@ def _interior_point(
         dt = 0.0
 
         for is_corrector in (False, True):
-            # set the targets of s u and t w
+            # set the target values of s u and t w
             su = target + dy * ds
             tw = target - dy * dt
             g = e - su / u + tw / w
@@ -191,7 +191,7 @@ def _interior_point(
             ratio = np.maximum(np.maximum(dy / u, -dy / w), np.maximum(-ds / s, -dt / t))
             step = 0.995 / np.maximum(ratio.max(axis=1, keepdims=True), 0.995)
 
-            # 3. choose the centring from the progress of the predictor [Mehrotra 1992]
+            # 3. choose the centring by the progress of the predictor [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
                 ratio = (counted * after).sum(axis=1, keepdims=True) / (gap + SMALLEST_DIVISOR)

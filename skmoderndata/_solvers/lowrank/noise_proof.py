@@ -16,7 +16,8 @@ from skmoderndata._solvers.lowrank.table_noise import (
 # Minimum number of cells of a large table.
 LARGE = 3 * 10**6
 
-# Maximum size of the smaller side; the spectrum of a square matrix of this size is computed.
+# Maximum length of the smaller side of the block; the spectrum of a square matrix of this size is
+# computed.
 MOST_ROWS = 2000
 
 
@@ -24,11 +25,11 @@ MOST_ROWS = 2000
 ROUNDS = 6
 
 
-# Maximum number of components of a pursuit that estimates noise, as a fraction of the block's
-# side.
+# Maximum number of components of a pursuit that estimates noise, as a fraction of the side of the
+# block.
 PURSUED_RANK = 0.3
 
-# Minimum noise that the refit must leave, as a fraction of the noise at which pursuit settles.
+# Minimum noise that the refit must leave, as a fraction of the noise to which pursuit converges.
 PERSISTING = 0.5
 
 # Maximum rank of a block with exactly fitted cells, as a fraction of its side.
@@ -40,7 +41,7 @@ PLAIN_SHARE = 0.1
 # Largest rank that pursuit recovers, as a fraction of the smaller side.
 RECOVERED_RANK = 0.25
 
-# Maximum fraction of the energy of noise that a matrix of this rank contains.
+# Maximum fraction of the energy of noise that a matrix of this rank can contain.
 SPREAD_SHARE = 0.8
 
 

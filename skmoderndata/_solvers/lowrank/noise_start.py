@@ -15,13 +15,13 @@ from skmoderndata._solvers.lowrank.table_noise import (
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 
-# Maximum fraction of large residuals with which the first estimate is accepted.
+# Maximum fraction of large residuals at which the first estimate is accepted.
 BEYOND_SHARE = 0.08
 
 # Fraction of the known cells that are hidden.
 HIDDEN_SHARE = 0.1
 
-# Size of the factor by which the noise falls from one trial to the next.
+# Factor by which the noise falls from one trial to the next.
 FALL = 4.0
 
 # Maximum number of trials of lower noise.
@@ -53,7 +53,8 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     lam *= block_weight(X, block)
     sigma = noise_scale(block, lam=lam, solver=solver, rng=rng)
 
-    # if most cells are equal, estimate from the live columns, which is less accurate
+    # if most cells are equal, estimate the noise from the columns that vary, which is less
+    # accurate
     live = live_columns(block)
     is_silent = sigma == 0 and live.any() and not live.all()
     if is_silent:

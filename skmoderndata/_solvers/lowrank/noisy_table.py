@@ -22,7 +22,8 @@ from skmoderndata._solvers.lowrank.table_noise import (
     weighted_widths,
 )
 
-SolveConvex = Callable[[Array, float], PursuitResult]  # (table, delta) -> certified result
+# function from (table, delta) to a certified result
+SolveConvex = Callable[[Array, float], PursuitResult]
 
 
 class NoisyTable(NamedTuple):
@@ -32,10 +33,10 @@ class NoisyTable(NamedTuple):
     s: Array
     Vt: Array
     outlying: Array  # (n, p), mask of cells beyond the noise
-    noise_std: float  # noise of a column with median noise
+    noise_std: float  # noise of a column whose noise is the median
     noise_scale: Array  # (p,), noise of each column
     convex: PursuitResult  # solution for the table divided by `scale`
-    scale: Array  # (p,), divisors of the columns, with median one
+    scale: Array  # (p,), divisors of the columns, with median 1
     refitted: bool
     rank: int  # number of components above the noise
 
@@ -69,7 +70,7 @@ def decompose_noisy(
             convex = solve(X / scale, noise_width(sigma, X.shape))
             L = (convex.U * convex.s) @ convex.Vt
 
-    # 2. refit, and keep the refit unless it explains the cells worse
+    # 2. refit, and keep the refit unless it explains the cells less well
     table = X / scale
     noise_options: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None

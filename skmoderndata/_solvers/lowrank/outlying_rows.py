@@ -23,7 +23,7 @@ from skmoderndata._solvers.lowrank.table import TableTerms
 # Fraction of good rows beyond the cutoff of the score distance.
 TAIL = 1e-4
 
-# Maximum robust z-score of a row that lies on the components, from the size of its residuals.
+# Maximum robust z-score of the log-size of the residuals of a row that lies on the components.
 OFF = 4.0
 
 
@@ -43,7 +43,7 @@ DIRECTIONS = 500
 # Fraction of the rows that every concentration step keeps.
 CORE = 0.6
 
-# Minimum number of kept rows for a covariance, in multiples of the number of dimensions plus one.
+# Minimum number of kept rows for a covariance, in multiples of the number of dimensions plus 1.
 LEAST_CORE = 2
 
 # Fraction of good rows that the last concentration steps keep.
@@ -52,10 +52,11 @@ REWEIGHT = 0.975
 # Number of concentration steps, and how many of them, at the end, reweight the rows.
 STEPS = (8, 3)
 
-# Size of the standard deviation of the log-median of m Gaussian sizes, times the square root of m.
+# Standard deviation of the logarithm of the median of m Gaussian sizes, times the square root of
+# m.
 LOG_MEDIAN_STD = 1.166
 
-Decompose = Callable[[Array], TableTerms]  # decomposes the rows of a mask
+Decompose = Callable[[Array], TableTerms]  # function that decomposes the rows of a mask
 
 
 class OutlierMap(NamedTuple):
@@ -64,7 +65,7 @@ class OutlierMap(NamedTuple):
     location: Array  # (r,), centre of the scores
     precision: Array  # (r, r), inverse covariance of the scores
     singular_values: Array  # (r,), singular values of the fitted rows
-    centre: float  # centre of the log-sizes, in their standard deviations
+    centre: float  # centre of the log-sizes, in units of their standard deviation
     spread: float  # spread of the log-sizes
 
     def turned(self, turn: Array, singular_values: Array) -> "OutlierMap":
@@ -87,7 +88,7 @@ class OutlierMap(NamedTuple):
         n_known = np.count_nonzero(~np.isnan(residual), axis=1)
         along[n_known <= rank] = 0.0
 
-        # measure the distance off the components, which is zero for rows within the noise
+        # measure the distance from the components, which is zero for rows within the noise
         size, logarithm = row_sizes(residual, rank)
         z = (logarithm - self.centre) / self.spread
         z = np.where(size > LEAST_SIZE, z, 0.0)
@@ -104,7 +105,8 @@ class RowVerdict(NamedTuple):
     leverage: Array
     distances: Array  # (n, 2), along the components and off them
     map: OutlierMap
-    too_many: float  # fraction of seemingly outlying rows if there were too many, else 0
+    # fraction of seemingly outlying rows if there were too many of them, otherwise 0
+    too_many: float
 
 
 def judge_rows(
@@ -123,14 +125,15 @@ def judge_rows(
     a mask. At most the fraction `share` of the rows is outlying: a larger group is structure of
     the table. If no row is outlying, the verdict contains the terms `first`.
     """
-    # 1. find suspects, far out along the components or off them: at most half of the rows
+    # 1. find suspects, which are far out along the components or off them: at most half of the
+    # rows
     first = _with_fixed_signs(first)
     is_empty = np.isnan(X).all(axis=1)
     bound = int(share * np.count_nonzero(~is_empty))
     scores = first.U * first.s
     suspects = _suspects(X, first, scores, weights, rng)
 
-    # 2. fit the other rows, and convict the rows that are off their components
+    # 2. fit the other rows; rows that lie off their components are outlying
     refitted, outlying, n_convicted, spent = _convict(X, suspects, decompose, bound, weights)
     too_many = n_convicted / len(X) if n_convicted > bound else 0.0
 
@@ -142,7 +145,7 @@ def judge_rows(
         terms = _with_left_out(X, refitted, outlying, scores, threshold, weights)
         terms = terms._replace(convex=terms.convex._replace(n_iter=spent))
 
-    # 3. compute distances with parameters from the rows that are not outlying, as for new rows
+    # 3. compute the distances from parameters of the rows that are not outlying, as for new rows
     inside = scores[~outlying]
     farness = outlyingness(inside, rng)
     scatter = _concentrate(inside, farness)
@@ -210,11 +213,11 @@ def _convict(
             return None, no_rows, n_convicted, spent
         refitted = _with_fixed_signs(decompose(~left_out))
         spent += refitted.convex.n_iter
-        if not refitted.noise_std > 0:  # exact rows have no noise to compare with
+        if not refitted.noise_std > 0:  # exact rows have no noise with which to compare
             return None, no_rows, 0, spent
 
-        # convict rows off the components, with a lower cutoff for suspects; all other rows return
-        # to the fit
+        # mark the rows off the components as outlying, with a lower cutoff for suspects; all other
+        # rows return to the fit
         _, residual = _judged(X, refitted, left_out, weights)
         z = _off_components(residual, len(refitted.s), ~left_out)
         suspects = suspects | (z > OFF)
@@ -226,7 +229,7 @@ def _convict(
             return refitted, left_out, n_convicted, spent
         left_out = convicted
 
-    # use the last mask, even if it would still change
+    # use the last mask, even if another round would change it
     if not left_out.any():
         return None, no_rows, n_convicted, spent
     refitted = _with_fixed_signs(decompose(~left_out))
@@ -324,7 +327,7 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
         return location, precision
     core = np.argsort(start, kind="stable")[:n_core]
 
-    good_share = n_core / n  # assumed fraction of the good rows in the core
+    good_share = n_core / n  # fraction of the good rows that the core is assumed to contain
     n_steps, n_reweighted = STEPS
     for step in range(n_steps):
         # 1. compute mean and covariance of the core
@@ -334,7 +337,7 @@ def _concentrate(T: Array, start: Array) -> tuple[Array, Array]:
         precision = linalg.pinvh(covariance)
         squares = _mahalanobis(T, location, precision) ** 2
 
-        # 2. scale the precision so that it is correct for Gaussian scores
+        # 2. scale the precision matrix so that it is correct for Gaussian scores
         middle = float(np.median(squares[core]))
         factor = 1.0
         if middle > 0:
@@ -373,7 +376,7 @@ def _judged(
     X: Array, refitted: TableTerms, left_out: Array, weights: Array | None
 ) -> tuple[Array, Array]:
     """Compute scores of all rows, by robust regression for left-out rows, and residuals."""
-    # use the scores of the fitted rows, and regress the left-out rows on the components
+    # use the scores of the fitted rows, and regress the rows that were left out on the components
     scores = np.empty((len(X), len(refitted.s)))
     scores[~left_out] = refitted.U * refitted.s
     their_weights = None if weights is None else weights[left_out]
@@ -402,7 +405,7 @@ def _with_left_out(
     U = np.zeros((shape[0], len(refitted.s)))
     np.divide(scores, refitted.s, out=U, where=refitted.s > 0)
 
-    # find the wrong cells of left-out rows, as for new rows
+    # find the wrong cells of the rows that were left out, as for new rows
     low_rank = scores @ refitted.Vt
     residual = np.where(np.isnan(X), 0.0, X - low_rank)
     noise = refitted.noise_scale

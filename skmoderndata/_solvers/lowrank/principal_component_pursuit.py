@@ -37,7 +37,7 @@ from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 # Number of passes before over-relaxation begins.
 RELAX_AFTER = 40
 
-# Size of the over-relaxation.
+# Over-relaxation factor.
 RELAXATION = 1.6
 
 # Minimum value of a divisor.
@@ -45,20 +45,20 @@ RELAXATION = 1.6
 # Tolerance of the dual residual, in multiples of the tolerance of the primal residual.
 DUAL_TOL_RATIO = 100.0
 
-# Size of the factor by which the penalty grows in each pass of the inexact method.
+# Factor by which the penalty grows in each pass of the inexact method.
 GROWTH = 1.5
 
-# Size of the first growing penalty, relative to 1 / |X|_2 [Lin, Chen and Ma 2010, Algorithm 5].
+# First growing penalty, relative to 1 / |X|_2 [Lin, Chen and Ma 2010, Algorithm 5].
 FIRST_GROWN = 1.25
 
 # Maximum ratio of the grown penalty to the first penalty.
 GROWTH_LIMIT = 1e7
 
-# Fraction of the paper's penalty at the start of balancing; a low start keeps the rank low, and
-# raising the penalty later is cheap.
+# Fraction of the paper's penalty with which balancing starts; a low start keeps the rank low, and
+# raising the penalty later takes little time.
 LOW_START = 0.3
 
-# Number of passes between two certificates while the residuals are nearly small enough.
+# Number of passes between two certificates once the residuals are nearly small enough.
 TAIL_EVERY = 50
 
 
@@ -82,7 +82,7 @@ class PursuitState(NamedTuple):
 
     L: Array  # low-rank part
     Y: Array  # dual variable
-    W: Array  # X - Z + Y / mu, whose singular values are thresholded next
+    W: Array  # X - Z + Y / mu, whose singular values are thresholded in the next pass
 
 
 def _zero_result(zeros: Array) -> PursuitResult:
@@ -93,7 +93,8 @@ def _zero_result(zeros: Array) -> PursuitResult:
     return PursuitResult(U, np.zeros(0), Vt, zeros.copy(), zeros.copy(), 0, 0, 0, 1, True)
 
 
-Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> True to stop
+# function of (n_iter, L, Y, rank) that returns True to stop
+Watch = Callable[[int, Array, Array, int], bool]
 
 
 def principal_component_pursuit(
@@ -175,8 +176,9 @@ def principal_component_pursuit(
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(INNER_SHARE * it.residual, 1e-11))
 
-        # 4. compute the gap, which costs a spectral norm, only if the residuals are small
-        grown_out = penalty.growth > 1.0 and primal <= tol  # the inexact method stops here
+        # 4. compute the gap only if the residuals are small, because it needs a spectral norm
+        # the inexact method stops here without a gap
+        grown_out = penalty.growth > 1.0 and primal <= tol
         tail = n_iter % TAIL_EVERY == 0 and it.residual <= 10 * tol
         if grown_out or tail or it.residual <= tol * check_at or n_iter == max_iter:
             objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
@@ -184,14 +186,14 @@ def principal_component_pursuit(
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
                 continue
-            # the penalty has grown so much that it hardly changes the duals; restart it
+            # the penalty has grown so much that the duals hardly change; restart it
             if penalty.growth > 1.0:
                 mu_next = _rescale(state, mu_next, penalty.restart())
             if grown_out or not tail:
                 check_at = 1.0 if grown_out else 0.3 * it.residual / tol
                 penalty.balances = False
 
-        # 5. set the penalty of the next pass, and W for it
+        # 5. set the penalty of the next pass, and update W for it
         penalty.mu = mu_next
         _rescale(state, mu_next, penalty.balance(primal, dual, n_iter))
         it.ended = watch is not None and watch(n_iter, state.L, state.Y, factors.s.size)
@@ -212,8 +214,8 @@ class Penalty:
     def __init__(
         self, total: float, n_observed: int, schedule: str, norm: float = np.inf
     ) -> None:
-        # `total` is the sum of absolute values; only growth needs the spectral `norm`
-        self.first = n_observed / (4 * total)  # value of section 5 of the paper
+        # `total` is the sum of absolute values; only a growing penalty needs the spectral `norm`
+        self.first = n_observed / (4 * total)  # use the value given in section 5 of the paper
         self.balances = schedule == "balanced"
         self.growth = GROWTH if schedule == "ialm" else 1.0
 
@@ -294,7 +296,8 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
         for j in range(X.shape[1]):
             x = X[i, j]
             low = L[i, j]
-            if x != x:  # missing: Z = X - L costs nothing, Y stays 0 and W repeats L
+            # missing cells: Z = X - L adds nothing to the objective, Y stays 0 and W repeats L
+            if x != x:
                 fill += (low - W[i, j]) ** 2
                 W[i, j] = low
                 continue
@@ -306,7 +309,7 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
             y = min(max(t * shrink, -lam), lam)
             z = t - y * inverse
 
-            # 2. add up the squares for the residuals
+            # 2. add up the squares for the norms of the residuals
             primal += (x - low - z) ** 2
             change += (z - z_old) ** 2
             dual += y * y
@@ -339,7 +342,7 @@ def update_weighted(
     y = np.clip(t * mu / (1.0 + delta * mu), -lam, lam)
     z = t - y / mu
 
-    # 2. set missing entries: Z = X - L costs nothing, Y stays 0 and W repeats L
+    # 2. set missing cells: Z = X - L adds nothing to the objective, Y stays 0 and W repeats L
     y[missing] = 0.0
     z[missing] = z_old[missing] = (x - L)[missing]
     np.copyto(Y, y)
@@ -414,13 +417,13 @@ def polish(
 
     L = W
     for _ in range(max_iter):
-        # 1. project onto matrices of this rank
+        # 1. project onto the matrices of this rank
         Q = orthonormal(W @ V)[0]
         B = W.T @ Q
         V = orthonormal(B)[0]
         L = Q @ B.T
 
-        # 2. stop when the misfit of fitted entries is rounding error or no longer falls
+        # 2. stop when the misfit of the fitted entries is a rounding error or no longer falls
         misfit = float(linalg.norm((W - L)[~free]))
         stalled = 0 if misfit < PROGRESS * best else stalled + 1
         best = min(best, misfit)

@@ -32,7 +32,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     update_splitting,
 )
 
-# Minimum number of rows per column at which passes are cheap.
+# Minimum number of rows per column at which passes over blocks are cheap.
 TALL = 10
 
 
@@ -101,7 +101,7 @@ class Threshold(NamedTuple):
 
     Vt: Array
     s: Array  # thresholded singular values
-    shares: Array  # thresholded singular values divided by the original ones
+    shares: Array  # ratios of the thresholded singular values to the original ones
 
 
 def norm_of_gram(gram: Array) -> float:
@@ -142,8 +142,8 @@ class TableSizes(NamedTuple):
 
     shape: tuple[int, int]
     n_observed: int
-    absolute: float  # sum of the absolute values
-    norm: float  # root of the sum of squares
+    absolute: float  # sum of the absolute values of the entries
+    norm: float  # root of the sum of squares of the entries
 
 
 def _sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Array]:
@@ -255,7 +255,7 @@ def pursue_blocks(
             check_at = 0.3 * it.residual / tol
             penalty.balances = False
 
-        # 3. choose the penalty of the next pass, which begins by converting W to it
+        # 3. choose the penalty of the next pass, which converts W to it first
         if not it.converged:
             if completes:
                 primal, dual = changes(squares, threshold.s, sizes.norm)

@@ -5,10 +5,10 @@ from scipy.special import ndtr, ndtri
 
 from skmoderndata._solvers.common.typing import Array
 
-# Fractions of the values below the quartiles.
+# Fractions of the values that lie below the quartiles.
 QUARTILES = (0.25, 0.75)
 
-# Size of the standard deviation of Gaussian noise, in median absolute values.
+# Standard deviation of Gaussian noise, as a multiple of its median absolute value.
 MEDIAN_TO_STD = 1.4826
 
 # Minimum residual of a gross error, in standard deviations.
@@ -17,16 +17,16 @@ GROSS = 5.0
 # Minimum residual of a suspect, in standard deviations; 1.2 % of Gaussian noise is larger.
 SUSPECT = 2.5
 
-# Maximum residual of a cell that estimates may rest on, in standard deviations.
+# Maximum residual of a cell on which estimates may be based, in standard deviations.
 TRUSTED = 3.0
 
-# Size of the weight of the common noise in the noise of a column, in cells.
+# Weight of the common noise in the noise of a column, as a number of cells.
 COLUMN_WEIGHT = 20
 
-# Minimum ratio of an estimate to the last one at which the estimate counts as settled.
+# Minimum ratio of an estimate to the last one at which the estimate counts as converged.
 SETTLED = 0.98
 
-# Number of rows, and of columns, of a random block that stands for a table.
+# Number of rows, and of columns, of a random block that represents the table.
 SIDE = 300
 
 # Number of evenly spaced rows from which the scale of a column is estimated.

@@ -33,7 +33,7 @@ ROUNDS = 5
 # Number of alternating least-squares steps in a round.
 STEPS_PER_ROUND = 5
 
-# Minimum singular value of a component, relative to the largest singular value of noise.
+# Minimum singular value of a component, relative to the largest singular value of the noise.
 NOISE_EDGE = 1.2
 
 # Minimum noise, as a fraction of the scale of all cells; without it, the choice of the cells to
@@ -44,14 +44,14 @@ ALL_CELLS_FLOOR = 0.6
 TAIL_ROUNDS = 3
 
 
-# Minimum fraction of degrees of freedom that a fit is assumed to leave.
+# Minimum fraction of the degrees of freedom that a fit is assumed to leave.
 LEAST_FREEDOM = 0.1
 
 
 # Tolerance of the relative duality gap of regressions by least absolute deviations.
 ROBUST_TOL = 1e-6
 
-# Maximum fraction of the cells that a row may lose before its fit is doubtful.
+# Maximum fraction of the cells that a row may lose before its fit counts as doubtful.
 LOST_SHARE = 0.25
 
 # Maximum number of components of a refit, as a fraction of the smaller side.
@@ -130,7 +130,7 @@ def refit(
             L = A @ B.T
             residual = whitened(X, L, observed, root)
 
-            # 3. estimate the noise of the table and of each column from the retained cells
+            # 3. estimate the noise of the table and of each column from the remaining cells
             if not known_noise:
                 retained = observed & ~outlying
                 used = rank * (n + p - rank) / max(int(retained.sum()), 1)
@@ -147,7 +147,7 @@ def refit(
                 break
 
         # refit rows and columns whose fits follow their gross errors: least squares cannot detect
-        # this, and mistakes the errors of a column for its noise
+        # these errors, and mistakes errors in a column for its noise
         least_squares = L
         if rank and stage < 2:
             L, is_robust = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
@@ -157,7 +157,8 @@ def refit(
         if stage > 0 and np.array_equal(L, least_squares):
             break
 
-    # adapt the noise to heavy tails, in rounds, because readmitted cells widen the noise in turn
+    # adapt the noise to heavy tails, in rounds, because cells that are admitted again widen the
+    # noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):
         retained = observed & ~outlying
         noise = column_noise(
@@ -198,7 +199,7 @@ def steps_towards(
     if weights is None:
         return np.where(trusted, X, L), trusted
 
-    # move noisier cells only in part, by the ratio of their weight to the median weight
+    # move noisier cells only part of the way: by the ratio of their weight to the median weight
     usual = float(np.median(weights[~np.isnan(X)]))
     part_of_way = np.minimum(weights / usual, 1.0)
     filled = np.where(trusted, L + part_of_way * (X - L), L)
@@ -256,7 +257,8 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     trusted = trusted.copy()
     sizes = np.abs(sizes)
     for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
-        # if too few cells of a row, then of a column, are trusted, trust the smallest residuals
+        # if too few cells of a row, or then of a column, are trusted, trust the cells with the
+        # smallest residuals
         n_observed = cells.sum(axis=1)
         needed = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < needed):

@@ -11,8 +11,9 @@ from skmoderndata._solvers.lowrank.quantiles import masked_quantile
 class ResidualShape(NamedTuple):
     """Figures about the residuals of a table, including its wrong cells."""
 
-    unexplained: float  # median absolute residual, over the median deviation from the column
-    tail: float  # ninth decile of the absolute residuals, over their median
+    # median absolute residual, divided by the median deviation from the column median
+    unexplained: float
+    tail: float  # ninth decile of the absolute residuals, divided by their median
 
 
 def residual_shape(residual: Array, X: Array) -> ResidualShape:

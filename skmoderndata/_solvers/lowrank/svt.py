@@ -17,17 +17,18 @@ from scipy.sparse.linalg import LinearOperator
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
 from skmoderndata._solvers.common.typing import Array
 
-# Number of columns of a block beyond the rank.
+# Number of columns of a block in addition to the rank.
 OVERSAMPLING = 10
 
-# Maximum size of a block, as a fraction of the smaller side, with which iteration beats a dense
-# decomposition.
+# Maximum size of a block, as a fraction of the smaller side, for which iteration is faster than a
+# dense decomposition.
 DENSE_FRACTION = 0.35
 
-# Minimum threshold for which a Gram matrix is accurate, relative to the largest singular value.
+# Minimum threshold at which the Gram matrix is accurate enough, relative to the largest singular
+# value.
 GRAM_RATIO = 1e-4
 
-# Maximum ratio of smaller to larger side for which a Gram matrix is cheap.
+# Maximum ratio of the smaller to the larger side at which forming a Gram matrix is cheap.
 ELONGATED = 0.1
 
 # Largest rank, as a fraction of the smaller side, for which products with blocks are faster than
@@ -172,7 +173,7 @@ def _subspace_iteration(
     max_passes = 6 if tol > COARSE else 40
     rmatmat = A.T.__matmul__ if dense else A.rmatmat
     matmat = A.__matmul__ if dense else A.matmat
-    # values just below the threshold may still rise: a cold start waits until they settle
+    # values just below the threshold may still rise: after a cold start, wait until they settle
     cold = V is None or V.shape[1] == 0
 
     last = np.zeros(0)
@@ -214,7 +215,8 @@ def _subspace_iteration(
             last = s
             continue
 
-        # 4. estimate the error of the kept part; check that no value will exceed the threshold
+        # 4. estimate the error of the retained part; check that no other value will exceed the
+        # threshold
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank
@@ -223,7 +225,7 @@ def _subspace_iteration(
         if n_pass == max_passes and not settled:
             error = 1.0
 
-        # 5. stop, or iterate
+        # 5. stop, or repeat
         if n_pass == max_passes or (error <= tol and settled):
             break
         last = s
@@ -245,8 +247,8 @@ def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array)
     r = shrunk.size
     if r == 0:
         return 0.0
-    # V' V_new = R' Z / s, so small matrices suffice; changes below sqrt(eps) must be computed from
-    # the vectors
+    # V' V_new = R' Z / s, so small matrices suffice; only changes below sqrt(eps) must be computed
+    # from the vectors
     cosines_sq = (RtZ**2).sum(axis=0) / s[:r] ** 2
     moved = np.sqrt(np.maximum(1 - cosines_sq, 0))
     blurred = moved < 1e-6

@@ -87,7 +87,7 @@ def decompose_table(
     cells. They do not affect the decision between the two. Weights of NaN cells have no effect,
     but must be positive.
     """
-    # 1. decide whether the cells carry noise, unless the settings determine it
+    # 1. decide whether the cells are noisy, unless the settings determine this
     n_passes = 0
     is_noisy = settings.algorithm == "stable" or (
         settings.algorithm == "auto" and settings.noise_std
@@ -95,7 +95,8 @@ def decompose_table(
     if settings.decides:
         is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
 
-    # 2. solve for exact cells, which may still reveal noise; then use the weights, if any
+    # 2. solve for exact cells, a solution that may still reveal noise; then use the weights, if
+    # any
     if settings.noise_std == 0 or not is_noisy:
         if weights is None or settings.decides:
             result, is_exact = _pursue(X, settings, progress, rng)
@@ -235,7 +236,7 @@ def _noisy_terms(
             n_components=settings.n_components,
         )
 
-        # convert noise and residuals to the unit of the table
+        # convert the noise and the residuals to the unit of the table
         residual = X - (split.U * split.s) @ split.Vt
         terms = TableTerms(
             U=split.U,
@@ -282,7 +283,7 @@ def _polished(
         return result, False
     U, s, Vt, sparse = exact
 
-    # certify the exact fit by the old dual point, and accept it if the gap is no larger
+    # certify the exact fit by the previous dual point, and accept the fit if the gap is no larger
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
     if gap > max(tol, result.gap):
@@ -309,7 +310,7 @@ def _by_cvxpy(
     sparse = residual - delta * dual
     sparse[np.abs(sparse) <= CVXPY_ZERO * size] = 0.0
 
-    # compute the gap as for the other solvers
+    # compute the gap in the same way as for the other solvers
     result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
     value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
     passes = int(stated.problem.solver_stats.num_iters or 1)

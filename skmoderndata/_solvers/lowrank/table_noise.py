@@ -22,10 +22,10 @@ from skmoderndata._solvers.lowrank.quantiles import (
     spaced_rows,
 )
 
-# Fractions whose quantiles of absolute residuals determine the noise.
+# Fractions at which the quantiles of the absolute residuals determine the noise.
 CORE = (0.5, 0.8)
 
-# Probabilities of the quantiles of absolute residuals that show heavy tails.
+# Levels of the quantiles of the absolute residuals that show heavy tails.
 TAILS = (0.95, 0.99)
 
 # Number of random rows and columns from which the noise of a large table is estimated.
@@ -35,10 +35,11 @@ BLOCK_SIDE = 500
 ROUNDS = 15
 
 
-# Minimum scale of a column, in deviations of its cells.
+# Minimum scale of a column, in multiples of the deviation of its cells.
 SPREAD_FLOOR = 0.5
 
-# Maximum ratio of the largest to the smallest noise of a column at which no divisors are needed.
+# Maximum ratio of the largest to the smallest noise of the columns at which no divisors are
+# needed.
 EQUAL_UP_TO = 2.0
 
 
@@ -69,7 +70,8 @@ def noise_scale(
     if not counted.any():
         return 0.0
 
-    # start from the spread of the cells, and lower the estimate as pursuit explains more
+    # start from the spread of the cells, and lower the estimate as pursuit explains more of the
+    # spread
     residual = block - float(np.median(block[counted]))
     sigma = np.inf
     first = 0.0

@@ -18,13 +18,13 @@ from skmoderndata._solvers.lowrank.table import TableTerms
 # Maximum offset that can be neglected, in deviations of the column.
 FAR_OFFSET = 3.0
 
-# Maximum ratio of the offsets, and of the spreads, of columns in the same unit.
+# Maximum ratio of the offsets, and of the spreads, of columns that have the same unit.
 ALIKE = 3.0
 
-# Size of the interquartile range of Gaussian cells, in standard deviations.
+# Interquartile range of Gaussian cells, in standard deviations.
 RANGE_OF_STD = 1.349
 
-# Size of a Gaussian standard deviation, in mean absolute deviations.
+# Standard deviation of Gaussian cells, in mean absolute deviations.
 MEAN_TO_STD = 1.2533
 
 
@@ -36,7 +36,7 @@ def robust_spread(X: Array) -> Array:
     low, high = masked_quantiles(X[spaced_rows(X, SCALE_ROWS)], QUARTILES)
     spread = np.nan_to_num(high - low) / RANGE_OF_STD
 
-    # use the mean deviation if the quartiles coincide
+    # use the mean absolute deviation if the quartiles coincide
     spread = np.where(spread > 0, spread, MEAN_TO_STD * mean_deviations(X))
     return np.where(spread > 0, spread, 1.0)
 
@@ -52,7 +52,7 @@ def has_far_offsets(X: Array) -> bool:
     if not (np.abs(offset) > FAR_OFFSET * spread).any():
         return False
 
-    # accept offsets of the same sign and similar size, which are the main component itself
+    # accept offsets that have the same sign and similar size: they are the main component itself
     sizes = np.abs(offset)
     of_one_sign = (offset > 0).all() or (offset < 0).all()
     of_one_size = sizes.max() <= ALIKE * sizes.min() and not has_unequal_spread(X)
@@ -70,7 +70,7 @@ def in_units(terms: TableTerms, spread: Array) -> tuple[TableTerms, Array]:
 
     The certificate still refers to the table in units of the columns.
     """
-    # decompose the scaled loadings again, because scaling destroys their orthogonality
+    # decompose the scaled loadings again, because scaling them destroys their orthogonality
     u, s, Vt = linalg.svd(terms.s[:, None] * terms.Vt * spread, full_matrices=False)
     signs = np.where(row_signs(Vt) < 0, -1.0, 1.0)
     u = u * signs
