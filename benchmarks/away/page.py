@@ -45,8 +45,10 @@ def table(rows, tasks, figures):
         "| task | better | theirs | ours | documented setting | verdict | documented | expected |",
         "| --- " * 8 + "|",
     ]
+
     for name, row in rows.items():
-        task, record = tasks.get(name), figures.get(name)
+        task = tasks.get(name)
+        record = figures.get(name)
         if task is None or record is None:
             cells = ["", "", "", "", "not run", ""]
         else:
@@ -89,6 +91,8 @@ def _counts(rows, ran, figures):
         ]
         counts = [str(verdicts.count(word)) for word in ("won", "level", "lost", "no verdict")]
         lines.append(f"| {title} | {' | '.join(counts)} |")
+
+    # compare times of tasks that both programs have run
     ratios = [
         figures[name]["ours"]["seconds"] / figures[name]["theirs"]["seconds"]
         for name in ran

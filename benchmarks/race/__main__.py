@@ -103,6 +103,7 @@ def page(raced, options):
     draws = [draw for family in raced.values() for draw in family]
     lost = sum(summary(family)[2] for family in raced.values())
     command = f"python -m benchmarks.race --seed {options.seed} --draws {options.draws}"
+
     parts = [
         "# Race at sizes drawn at random",
         "Sizes are drawn uniformly in their logarithm. All contenders run in turn in one "

@@ -20,7 +20,9 @@ def theirs(problem):
     from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
 
     return [
-        KNeighborsTimeSeriesClassifier(1, distance=distance).fit(X, y).score(new, truth)
+        KNeighborsTimeSeriesClassifier(n_neighbors=1, distance=distance)
+        .fit(X, y)
+        .score(new, truth)
         for X, y, new, truth in problem
         for distance in DISTANCES
     ]

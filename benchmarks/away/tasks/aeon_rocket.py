@@ -49,4 +49,8 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "The classes differ in local patterns, and DTW neighbours compare whole series. Use "
+        "RocketClassifier, or MiniRocketClassifier, of aeon."
+    ),
 )

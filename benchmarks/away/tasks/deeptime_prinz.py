@@ -27,7 +27,8 @@ def load():
 
 def vamp2(before, after):
     """Return the VAMP-2 score of the features of two successive steps, with the constant."""
-    A, B = before - before.mean(axis=0), after - after.mean(axis=0)
+    A = before - before.mean(axis=0)
+    B = after - after.mean(axis=0)
     P, Q = (np.linalg.qr(M)[0] for M in (A, B))
     return 1 + np.sum((P.T @ Q) ** 2)
 

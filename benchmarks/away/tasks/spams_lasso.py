@@ -9,8 +9,9 @@ from skmoderndata.sparse_coding import SparseCoder
 def load():
     """Return 500 random signals, 200 random atoms, and the penalty of the test."""
     rng = np.random.default_rng(0)
-    X, D = rng.normal(size=(500, 100)), rng.normal(size=(200, 100))
-    return [M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, D)] + [0.15]
+    X = rng.normal(size=(500, 100))
+    D = rng.normal(size=(200, 100))
+    return [*(M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, D)), 0.15]
 
 
 def objective(problem, codes):

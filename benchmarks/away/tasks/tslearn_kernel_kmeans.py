@@ -67,4 +67,8 @@ TASK = Task(
     theirs=theirs,
     ours=ours,
     documented=documented,
+    reason=(
+        "Without normalisation, the values of the kernel differ by orders of magnitude between "
+        "series; use Normalized(GlobalAlignment('median'))."
+    ),
 )
