@@ -154,10 +154,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     >>> model = ConvexNMF(2, random_state=0).fit(X)
     >>> round(model.objective_, 2)  # all rows lie between two of them
     0.0
-    >>> model.transform(X)[:3].round(2)
-    array([[1.05, 0.  ],
-           [0.  , 1.  ],
-           [0.53, 0.47]])
+    >>> model.transform(X)[:3].round(1)
+    array([[1. , 0. ],
+           [0. , 1. ],
+           [0.5, 0.5]])
     """
 
     _card = MethodCard(
