@@ -307,7 +307,8 @@ class KernelKMeans(
         init, n_init = self._check_init(X.shape[1] if rows else None, n)
         w = w[weighted]
 
-        gram = resolved_gram(self, X if n_weighted == n else take(X, weighted), w)
+        whole = n_weighted == n or self.kernel == "precomputed"
+        gram = resolved_gram(self, X if whole else take(X, weighted), w)
         refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, n_weighted)
         # represent feature space by the kernel matrix, or by features of low rank

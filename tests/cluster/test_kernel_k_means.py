@@ -415,3 +415,17 @@ def test_messages(message, call):
     model = KernelKMeans(2, kernel="precomputed", random_state=0).fit(K)
     with pytest.raises(ValueError, match=message):
         call(X, K, model)
+
+
+@pytest.mark.invariance
+def test_samples_without_weight_in_a_precomputed_matrix(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    w = rng.integers(0, 3, 60).astype(float)
+    assert not w.all()
+    vectors = KernelKMeans(3, gamma=0.2, random_state=seed).fit(X, sample_weight=w)
+    matrix = KernelKMeans(3, kernel="precomputed", random_state=seed)
+    matrix.fit(rbf_kernel(X, gamma=0.2), sample_weight=w)
+    assert_array_equal(matrix.labels_, vectors.labels_)
+    assert_allclose(matrix.inertia_, vectors.inertia_, rtol=1e-10)
+    assert_allclose(matrix.relaxation_bound_, vectors.relaxation_bound_, rtol=1e-8)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.away.task import Task
-from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from benchmarks.away.tasks.gpy_sparse_regression import density, predicted
 
 
 def signal(x):
@@ -21,11 +21,6 @@ def load():
     return draws
 
 
-def density(mean, variance, y):
-    """Return the mean logarithm of the Gaussian densities of `y`."""
-    return -0.5 * np.mean(np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
-
-
 def theirs(draws):
     import gpflow
 
@@ -39,15 +34,6 @@ def theirs(draws):
         )
         mean, variance = (np.asarray(part)[:, 0] for part in model.predict_y(new))
         found.append(density(mean, variance, truth))
-    return found
-
-
-def predicted(draws, **params):
-    found = []
-    for X, y, new, truth in draws:
-        model = SparseGaussianProcessRegressor(random_state=0, **params).fit(X, y)
-        mean, std = model.predict(new, return_std=True, include_noise=True)
-        found.append(density(mean, std**2, truth))
     return found
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.metrics import log_loss
 
 from benchmarks.away.task import Task
-from skmoderndata.gaussian_process import SparseGaussianProcessClassifier
+from benchmarks.away.tasks.gpy_sparse_classification import predicted
 
 
 def load():
@@ -35,14 +35,6 @@ def theirs(draws):
             loss, model.trainable_variables, options={"maxiter": 200}
         )
         found.append(log_loss(truth, np.asarray(model.predict_y(new)[0])[:, 0]))
-    return found
-
-
-def predicted(draws, **params):
-    found = []
-    for X, y, new, truth in draws:
-        model = SparseGaussianProcessClassifier(random_state=0, **params).fit(X, y)
-        found.append(log_loss(truth, model.predict_proba(new)))
     return found
 
 
