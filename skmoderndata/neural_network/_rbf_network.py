@@ -49,7 +49,7 @@ from skmoderndata.neural_network._base import (
 MANY = 10_000
 # Maximum number of samples among which "ols" chooses.
 CANDIDATES = 5000
-# Widths that "auto" compares, as multiples of the mean distance of neighbouring centres.
+# Widths that "auto" compares, as multiples of the median distance of neighbouring centres.
 MULTIPLES = tuple(2.0**i for i in range(6))
 # Functions of the distance alone.
 WITHOUT_WIDTH = {"linear", "thin_plate_spline"}
@@ -190,15 +190,19 @@ class RadialNetwork(RidgeNetwork):
         if not isinstance(self.width, str):
             return np.full(len(centers), float(self.width))
         widths = nearest_widths(centers, self.n_nearest)
-        return widths if self.width == "nearest" else np.full(len(centers), widths.mean())
+        if self.width == "nearest":
+            return widths
+        # the median, because a centre at an outlying sample is far from all others
+        common = np.median(widths) if self.width == "auto" else widths.mean()
+        return np.full(len(centers), common)
 
     def _chosen_widths(self, centers, X, Y, w, rng):
-        """Return the widths; "auto" takes the multiple of the shared width of best score."""
-        shared = self._widths(centers)
+        """Return the widths; "auto" takes the multiple of the median width of best score."""
+        common = self._widths(centers)
         if self.width != "auto" or self.basis in WITHOUT_WIDTH:
-            return shared
+            return common
 
-        widths = [multiple * shared for multiple in MULTIPLES]
+        widths = [multiple * common for multiple in MULTIPLES]
         layers = [{"centers_": centers, "widths_": some} for some in widths]
         return widths[self._best_layer(layers, X, Y, w, rng)]
 
@@ -299,8 +303,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     width : {"auto", "nearest", "shared"} or float, default="auto"
         "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
         of these widths; with "ols", the centres are random samples here. "auto" chooses the best
-        of 1, 2, 4, 8, 16 and 32 times the shared width by leave-one-out on up to 5000 samples; if
-        you pass the centres, it uses the shared width.
+        of 1, 2, 4, 8, 16 and 32 times the median of these widths by leave-one-out on up to 5000
+        samples; if you pass the centres, it uses the median.
     n_nearest : int, default=2
         Number of nearest centres from which the widths are computed.
     power : float, default=0.5
@@ -473,8 +477,8 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     width : {"auto", "nearest", "shared"} or float, default="auto"
         "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
         of these widths; with "ols", the centres are random samples here. "auto" chooses the best
-        of 1, 2, 4, 8, 16 and 32 times the shared width by leave-one-out on up to 5000 samples; if
-        you pass the centres, it uses the shared width.
+        of 1, 2, 4, 8, 16 and 32 times the median of these widths by leave-one-out on up to 5000
+        samples; if you pass the centres, it uses the median.
     n_nearest : int, default=2
         Number of nearest centres from which the widths are computed.
     power : float, default=0.5

@@ -119,8 +119,8 @@ def test_width_has_the_best_leave_one_out_score(centers, seed):
     X, y = data(seed)
     settings = {"centers": centers, "random_state": seed}
     model = RBFNetworkRegressor(10, **settings).fit(X, y)
-    shared = RBFNetworkRegressor(10, width="shared", **settings).fit(X, y)
-    widths = shared.widths_[0] * 2.0 ** np.arange(6)
+    nearest = RBFNetworkRegressor(10, width="nearest", **settings).fit(X, y)
+    widths = np.median(nearest.widths_) * 2.0 ** np.arange(6)
     scores = [
         RBFNetworkRegressor(10, width=w, **settings).fit(X, y).loo_score_ for w in widths
     ]
@@ -149,15 +149,29 @@ def test_wide_functions_fit_a_plane_with_noise(seed):
 
 
 @pytest.mark.edge
-def test_given_centres_and_functions_without_width_use_the_shared_width():
+def test_given_centres_and_functions_without_width_use_the_median():
     X, y = data(0)
     for settings in ({"centers": X[:7]}, {"basis": "linear"}, {"basis": "thin_plate_spline"}):
-        auto, shared = (
+        auto, nearest = (
             RBFNetworkRegressor(7, width=width, random_state=0, **settings).fit(X, y)
-            for width in ("auto", "shared")
+            for width in ("auto", "nearest")
         )
-        assert_array_equal(auto.widths_, shared.widths_)
-        assert_array_equal(auto.output_coef_, shared.output_coef_)
+        assert_array_equal(auto.widths_, np.median(nearest.widths_))
+
+
+@pytest.mark.edge
+def test_outlying_row_does_not_widen_the_functions(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    X[0] *= 1e3
+    auto, mean = (
+        RBFNetworkRegressor(60, width=width, random_state=seed).fit(X[:400], y[:400])
+        for width in ("auto", "shared")
+    )
+    rest = X[400:], y[400:]
+    assert 1 - auto.score(*rest) < 0.5 * (1 - mean.score(*rest))
+    assert auto.score(*rest) > 0.8
 
 
 @pytest.mark.edge
