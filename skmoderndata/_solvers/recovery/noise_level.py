@@ -59,43 +59,85 @@ def holds_by_itself(A: Array, y: Array, coef: Array, largest: float) -> bool:
     return exact and bool(np.count_nonzero(coef) <= largest)
 
 
+class PathPoints(NamedTuple):
+    """Coefficients at penalties (rows), and the least squares coefficients on their supports."""
+
+    lasso: Array
+    least_squares: Array
+
+
 def lasso_path(
     A: Array, y: Array, penalties: Array, *, largest: float | None = None, positive: bool
-) -> Array:
-    """Return the minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` as rows, for falling penalties.
+) -> PathPoints:
+    """Return the minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` for falling penalties.
 
     There are fewer rows than penalties if the path is abandoned, beyond `largest` coefficients.
+    If coefficients must be non-negative and least squares gives a negative one, the minimiser is
+    used instead.
     """
+    shape = (len(penalties), A.shape[1])
+    points = PathPoints(np.zeros(shape), np.zeros(shape))
     size = float(linalg.norm(y))
     if size == 0:
-        return np.zeros((len(penalties), A.shape[1]))
+        return points
     A = first_of_repeated(A, signed=positive)
     y = y / size
 
     # follow the path from one penalty to the next
     start = None
-    coefs = []
-    for lam in penalties / size:
+    for i, lam in enumerate(penalties / size):
         segment, _, ended = follow_path(
             A, y, bound=0.0, positive=positive, least=lam, largest=largest, start=start
         )
         if not ended:
-            break
-        coef = np.zeros(A.shape[1])
-        on_support = segment.fitted - lam * segment.direction
-        coef[segment.support] = size * on_support
-        coefs.append(coef)
+            return PathPoints(*(coefs[:i] for coefs in points))
+        shrunk = segment.fitted - lam * segment.direction
+        negative = positive and bool((segment.fitted < 0).any())
+        points.lasso[i, segment.support] = size * shrunk
+        points.least_squares[i, segment.support] = size * (
+            shrunk if negative else segment.fitted
+        )
         start = segment, lam
-    return np.array(coefs).reshape(len(coefs), A.shape[1])
+    return points
+
+
+def least_squares_on_support(A: Array, y: Array, coef: Array, *, positive: bool) -> Array:
+    """Return the least squares coefficients on the support of `coef`.
+
+    Returns `coef` if coefficients must be non-negative and least squares gives a negative one.
+    """
+    support = np.flatnonzero(coef)
+    if support.size == 0:
+        return coef
+    fitted = linalg.lstsq(A[:, support], y)[0]
+    if positive and (fitted < 0).any():
+        return coef
+    refit = np.zeros_like(coef)
+    refit[support] = fitted
+    return refit
+
+
+class PredictiveBound(NamedTuple):
+    """Bound on the norm of the residual, and whether a refit on its support predicts better."""
+
+    bound: float | None
+    refit: bool
 
 
 def predictive_bound(
-    X: Array, y: Array, weight: Array, folds: Folds, *, intercept: bool, positive: bool
-) -> float:
+    X: Array,
+    y: Array,
+    weight: Array,
+    folds: Folds,
+    *,
+    intercept: bool,
+    positive: bool,
+    refits: bool | None = None,
+) -> PredictiveBound:
     """Return the norm of the weighted residual for the penalty that predicts best.
 
-    The penalty minimises the squared error on held-out rows. 0 means the smallest possible
-    residual.
+    The penalty minimises the squared error on held-out rows, of the lasso's coefficients or of
+    least squares on their support. 0 means the smallest possible residual.
 
     Parameters
     ----------
@@ -103,51 +145,84 @@ def predictive_bound(
         Rows, targets, and non-negative weights.
     folds : iterable of (train, test)
         Indices of rows.
+    refits : bool or None
+        Whether coefficients are refitted by least squares. With None, they are if the refit
+        predicts better by more than one standard error of the difference over folds.
     """
     # centre all rows, and choose the penalties
-    Y = y[:, None]
-    rows = centred_rows(X, Y, weight, intercept=intercept)
+    rows = centred_rows(X, y[:, None], weight, intercept=intercept)
     A = rows.A
     target = rows.Y[:, 0]
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
-    credible = credible_number(X[weight > 0])
+    form: dict[str, Any] = {
+        "largest": credible_number(X[weight > 0]),
+        "positive": positive,
+    }
 
-    # compute the errors on held-out rows; exclude penalties beyond the end of a path
-    errors = np.zeros(len(penalties))
-    for train, test in folds:
-        train = np.arange(len(y))[train]
-        train = train[weight[train] > 0]
-        if train.size == 0:
-            continue
-        trained = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
-        fraction = weight[train].sum() / weight.sum()
-        coefs = lasso_path(
-            trained.A,
-            trained.Y[:, 0],
-            fraction * penalties,
-            largest=credible,
-            positive=positive,
-        )
-        predicted = (X[test] - trained.x_mean) @ coefs.T
-        residuals = (y[test] - trained.y_mean)[:, None] - predicted
-        n_fitted = len(coefs)
-        errors[:n_fitted] += weight[test] @ residuals**2
-        errors[n_fitted:] = np.inf
+    # find the best penalty
+    errors = _held_out_errors(X, y, weight, folds, penalties, intercept=intercept, **form)
+    best_lasso, best_refit = (int(i) for i in np.argmin(errors.sum(axis=0), axis=1))
+    if refits is None:
+        refits = _clearly_positive(errors[:, 0, best_lasso] - errors[:, 1, best_refit])
+    best = best_refit if refits else best_lasso
 
     # compute the residual on all rows for the best penalty
-    best = int(np.argmin(errors))
     size = float(linalg.norm(target))
     if best == 0:  # predictions are best with zero coefficients
-        return size
-    coefs = lasso_path(A, target, penalties, largest=credible, positive=positive)
+        return PredictiveBound(size, False)
+    coefs = lasso_path(A, target, penalties, **form).lasso
     n_fitted = len(coefs)
     if n_fitted == 0:
-        return size
+        return PredictiveBound(size, False)
     coef = coefs[min(best, n_fitted - 1)]
     bound = float(linalg.norm(target - A @ coef))
     least = float(linalg.norm(target - A @ coefs[-1]))
     if n_fitted == len(penalties) and bound <= (1 + NOTHING) * least:
         # request least squares, because a bound slightly above their residual would not determine
         # them
-        return 0.0
-    return bound if bound < (1 - NOTHING) * size else size
+        return PredictiveBound(0.0, False)
+    return (
+        PredictiveBound(bound, refits)
+        if bound < (1 - NOTHING) * size
+        else PredictiveBound(size, False)
+    )
+
+
+def _held_out_errors(
+    X: Array,
+    y: Array,
+    weight: Array,
+    folds: Folds,
+    penalties: Array,
+    *,
+    intercept: bool,
+    **form: Any,
+) -> Array:
+    """Return the squared errors (folds, 2, penalties) of the lasso and of its refits.
+
+    Errors are infinite beyond the end of a path.
+    """
+    errors = []
+    for train, test in folds:
+        train = np.arange(len(y))[train]
+        train = train[weight[train] > 0]
+        if train.size == 0:
+            continue
+        trained = centred_rows(X[train], y[train, None], weight[train], intercept=intercept)
+        fraction = weight[train].sum() / weight.sum()
+        points = lasso_path(trained.A, trained.Y[:, 0], fraction * penalties, **form)
+        expected = (y[test] - trained.y_mean)[:, None]
+        of_fold = np.full((2, len(penalties)), np.inf)
+        for of_rule, coefs in zip(of_fold, points, strict=True):
+            residuals = expected - (X[test] - trained.x_mean) @ coefs.T
+            of_rule[: len(coefs)] = weight[test] @ residuals**2
+        errors.append(of_fold)
+    return np.array(errors).reshape(-1, 2, len(penalties))
+
+
+def _clearly_positive(differences: Array) -> bool:
+    """Return whether the mean of at least two differences exceeds its standard error."""
+    n = len(differences)
+    if n < 2 or not np.isfinite(differences).all():
+        return False
+    return bool(differences.sum() > np.sqrt(n) * differences.std(ddof=1))
