@@ -283,8 +283,8 @@ def strict(runs):
         worst = min(worst, ours[0] - found)
 
     text = (
-        f"Here the refits use the largest level, of those that {STRICT_PERMUTATIONS:,} "
-        "permutations allow, at which they\nfind more pairs than planted in at most "
+        f"Of the levels that {STRICT_PERMUTATIONS:,} permutations allow, the refits use the "
+        "largest one at which they find more pairs than planted in at most\n"
         f"{MOST_FALSE:.0%} of the {runs} runs. You cannot know this level for\nyour own data. "
         "`none` means that no level achieves this."
     )

@@ -85,12 +85,15 @@ ELSEWHERE = {
 
 # Reason why a class is behind the closest scikit-learn estimator by more than the margin, for the
 # page
-COPIES = "`NMF()` keeps as many components as the table has columns, and copies it"
+COPIES = (
+    "`NMF()` keeps as many components as the table has columns, so it reproduces the table"
+)
 REASONS = {
     "BooleanKMeans": "its centres are Boolean, so that you can read them as roles; means are "
     "not Boolean",
-    "BridgeRegression": "its penalty is a fourth of the penalty of `Lasso()`, and the "
-    "exponents differ",
+    "BridgeRegression": (
+        "its penalty is a quarter of the penalty of `Lasso()`, and the exponents differ"
+    ),
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
     "DTWNeighborsClassifier": "aligns values of different times, which are not comparable in "
     "standardised columns; ahead on raw columns",
@@ -439,9 +442,9 @@ def page(rows):
         "# Defaults",
         "",
         "How well does each class do on ordinary tables, compared with the closest scikit-learn",
-        "class (columns 'closest')? Both use their defaults; the tables are real, raw and",
-        "standardised, and nothing is tuned. Scores are accuracies, R2, correlations: at most 1,",
-        "higher is better.",
+        "class (columns 'closest')? Both classes use their defaults, and nothing is tuned. The",
+        "tables are real data sets, raw and standardised. Scores are accuracies, R2 or",
+        "correlations: at most 1, and higher is better.",
         "",
         "| class | closest estimator | raw | closest | standardised | closest |",
         "|---|---|---|---|---|---|",
@@ -466,15 +469,20 @@ def page(rows):
         "python -m benchmarks.defaults --write-docs",
         "```",
         "",
-        f"At most {MOST_ROWS} rows of each table, three folds. Classifiers: accuracy.",
-        "Regressors: R2. Ordinal classifiers: error in five ranks, relative to the middle rank.",
-        f"Clusterers: adjusted Rand index. Detectors: {N_OUTLIERS} planted outliers of six",
-        "standard deviations in a quarter of the columns, mean of the fraction found and of the",
-        "fraction of other rows kept. Transformers: accuracy of five nearest neighbours in their "
-        "coordinates.",
-        "Boolean classes: fraction of correct cells. Two views: held-out correlation of two "
-        "halves",
-        "of the columns.",
+        f"At most {MOST_ROWS} rows of each table are used, in three folds. The scores are:",
+        "",
+        "| estimators | score |",
+        "|---|---|",
+        "| classifiers | accuracy |",
+        "| regressors | R2 |",
+        "| ordinal classifiers | error in five ranks, relative to the middle rank |",
+        "| clusterers | adjusted Rand index |",
+        f"| detectors | {N_OUTLIERS} outliers of six standard deviations are planted in a quarter "
+        "of the columns; the mean of the fraction of outliers found and the fraction of other "
+        "rows kept |",
+        "| transformers | accuracy of five nearest neighbours in their coordinates |",
+        "| Boolean classes | fraction of correct cells |",
+        "| two views | held-out correlation of two halves of the columns |",
         "",
     ]
 

@@ -1,12 +1,12 @@
 """How reliable is a doubt? `python -m benchmarks.doubt`, `--quick` for one problem in ten.
 
-Each of the eight top-level estimators is fitted to planted problems on both sides of the border
-at which the truth can be found. The same solver also gets help from the truth, and this oracle
-has an error, too. An answer is poor if its error is more than twice the error of the oracle, and
-useless if its error is also above a tenth; other answers are good, and useful if their error is
-at most a tenth. The program counts how many answers of each kind carry a doubt. `--write-docs`
-writes the table of docs/benchmarks/doubt.md.
-The limits of the classes were chosen with `--first 0`; the page shows other problems.
+Each of the eight top-level estimators is fitted to planted problems on both sides of the
+border beyond which the truth can no longer be found. The same solver also gets help from the
+truth, and this oracle has an error, too. An answer is poor if its error is more than twice the
+error of the oracle, and useless if its error is also above a tenth; other answers are good,
+and useful if their error is at most a tenth. The program counts how many answers of each kind
+carry a doubt. `--write-docs` writes the table of docs/benchmarks/doubt.md. The limits of the
+classes were chosen with `--first 0`; the page shows other problems.
 """
 
 import argparse

@@ -101,8 +101,8 @@ def levels(seeds):
         "The tables have four non-negative parts, as in the first row above. `EntrySearchCV`\n"
         f"predicts hidden entries with `SparseNMF`. The cells show how many of {seeds} tables "
         "give\nfour, and the mean number found. The method `bi-cross-validation` of the singular "
-        "value\ndecomposition [Owen and Perry 2009], in ten lines, holds out half of the rows and "
-        "half\nof the columns at a time."
+        "value\ndecomposition [Owen and Perry 2009], implemented here in ten lines, holds out "
+        "half of\nthe rows and half of the columns at a time."
     )
     return Section(text, ("table", "noise", *WAYS), rows, [])
 

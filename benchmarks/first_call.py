@@ -178,7 +178,7 @@ def _processor_time(command, env):
 
 
 def limit(name, shown):
-    """Seconds that a first call may take; the first parameter set of a card counts as default."""
+    """Seconds that a first call may take; the first parameter set counts as default."""
     firsts = {cls.__name__: _shown(parameter_sets(cls)[0]) for cls in all_estimators()}
     return LIMITS["defaults" if shown in ("", firsts[name]) else "options"]
 
@@ -202,8 +202,8 @@ def page(rows, repeat, given, tried=0):
         "empty: start of Python, import, `fit`, `transform` or `predict`, and `score`? And how",
         "much does it take later, with a filled cache? The data have 40 rows.",
         f"{which if tried else ''}"
-        f"The limit is {LIMITS['defaults']:g} s with default parameters or the first set of a "
-        f"card, and {LIMITS['options']:g} s with other parameters.",
+        f"The limit is {LIMITS['defaults']:g} s with default parameters or the first parameter "
+        f"set of the common tests, and {LIMITS['options']:g} s with other parameters.",
         "",
         "| estimator | parameters | first (s) | later (s) | within the limit |",
         "|---|---|---|---|---|",

@@ -1,10 +1,10 @@
 """Time the smallest calls beside scikit-learn's: `python -m benchmarks.floor [NAME ...]`.
 
-Every core class is fitted to 30 rows of 5 columns (or 30 short series or strings) with its first
-parameter set of the common tests, and so is the closest scikit-learn estimator, with the same
-values of the parameters that both have. Both are called in turn in one process, after compilation;
-the medians of the processor times are compared. Most estimators of scikit-learn spend this time
-on validation and set-up.
+Every core class is fitted to 30 rows of 5 columns (or to 30 short series or strings), with its
+first parameter set in the common tests. The closest scikit-learn estimator is fitted to the
+same data, with the same values of the parameters that both classes have. Both are called in
+turn in one process, after compilation; the medians of the processor times are compared. Most
+estimators of scikit-learn spend this time on validation and set-up.
 """
 
 import argparse
@@ -66,8 +66,10 @@ REASONS = {
     "BasisPursuit": "estimates the noise by cross-validation, and follows a path for each fold",
     "CompressedSensing": "also prepares the basis in which the signals are sparse",
     "ConvexNMF": "starts from `KMeans`, and makes about 50 passes",
-    "CoreVectorMachine": "judges the kernel width on pairs of samples, certifies the duality gap, "
-    "and evaluates kernels in NumPy",
+    "CoreVectorMachine": (
+        "checks the kernel width on pairs of samples, certifies the duality gap, and "
+        "evaluates kernels in NumPy"
+    ),
     "DoubleCenterer": "also squares the distances, and checks that they are symmetric",
     "GroupLasso": "selects groups and certifies the duality gap in NumPy; `Lasso` is compiled",
     "GroupLassoCV": "solves problems with groups on all folds and penalties",
@@ -77,18 +79,24 @@ REASONS = {
     "IncompleteCholesky": "draws pivots block by block; `Nystroem` draws all of them at once",
     "KernelCCA": "decomposes two kernel matrices of 30 rows; `CCA` works on 5 columns",
     "NuclearNormImputer": "chooses its penalty by cross-validation, with 80 completions",
-    "RobustPCA": "separates outliers by several convex programs; transforms by robust regression "
-    "of each row",
+    "RobustPCA": (
+        "separates outliers by several convex programs; `transform` runs a robust "
+        "regression for each row"
+    ),
     "SammonMapping": "minimises the stress in about 40 steps",
-    "SemiNMF": "makes about 12 passes, of ten NumPy calls and more each",
+    "SemiNMF": "makes about 12 passes, each of at least ten NumPy calls",
     "SlowFeatureAnalysis": "needs moments of rows and of steps, and two eigendecompositions",
     "SparseCoder": "normalises the dictionary, removes equal atoms and computes the Gram matrix "
     "in `fit`, so that `transform` is fast",
-    "SparseGaussianProcessClassifier": "optimises kernel and inducing inputs, which pays from "
-    "some hundred rows on",
-    "SparseGaussianProcessRegressor": "optimises kernel and inducing inputs, which pays from "
-    "some hundred rows on",
-    "SparseNMF": "makes about 45 passes, of ten NumPy calls and more each",
+    "SparseGaussianProcessClassifier": (
+        "optimises the kernel and the inducing inputs, which pays off from a few hundred "
+        "rows on"
+    ),
+    "SparseGaussianProcessRegressor": (
+        "optimises the kernel and the inducing inputs, which pays off from a few hundred "
+        "rows on"
+    ),
+    "SparseNMF": "makes about 45 passes, each of at least ten NumPy calls",
     "SparseRecovery": "normalises the columns, and keeps codes, residuals and gaps",
     "SupportFeatureMachine": "solves about 40 linear programs",
     "TimeSeriesKMeans": "aligns series, and averages them by alignment",
@@ -237,8 +245,8 @@ def page(rows, n_rounds):
         "",
         *__doc__.split("\n\n", 1)[1].strip().splitlines(),
         "",
-        "A ratio is the time of this package divided by the time of scikit-learn, so below 1 this "
-        "package is faster.",
+        "A ratio is the time of this package divided by the time of scikit-learn; a ratio "
+        "below 1 means that this package is faster.",
         "",
         "| class | closest in scikit-learn | `fit` (ms) | ratio | output | (ms) | ratio |",
         "|---|---|---:|---:|---|---:|---:|",
@@ -267,8 +275,8 @@ def page(rows, n_rounds):
         f"python -m benchmarks.floor --rounds {n_rounds} --write-docs",
         "```",
         "",
-        f"Rounds: {n_rounds} (the medians are shown), after {N_WARM} that do not count; one BLAS "
-        "thread. The times depend on the machine, the ratios hardly.",
+        f"Rounds: {n_rounds} (the medians are shown), after {N_WARM} that do not count; one "
+        "BLAS thread. The times depend on the machine; the ratios hardly do.",
         "",
     ]
     return "\n".join(out)

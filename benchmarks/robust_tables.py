@@ -111,11 +111,11 @@ def tables(every):
             ),
         ]
     text = (
-        "In standardised tables, two of a hundred cells are raised or lowered by 8 standard\n"
-        f"deviations; the figures are means of {SEEDS} draws. Cells that are already outliers in\n"
-        "the original table count as false. The rule for single columns is\n"
-        "`abs(x - median) / (1.4826 MAD) > 5`; if the median absolute deviation (MAD) is\n"
-        "zero, 1.2533 times the mean absolute deviation replaces 1.4826 MAD."
+        "In standardised tables, 2 % of the cells are raised or lowered by 8 standard\n"
+        f"deviations; the figures are means of {SEEDS} draws. If a cell that is already an\n"
+        "outlier in the original table is marked, it counts as a false positive. The rule for\n"
+        "single columns is `abs(x - median) / (1.4826 MAD) > 5`; if the median absolute\n"
+        "deviation (MAD) is zero, 1.2533 times the mean absolute deviation replaces 1.4826 MAD."
     )
     head = ("table", "method", "marked without errors", "precision", "recall")
     return Section(text, head, rows, figures)
@@ -196,9 +196,9 @@ def verdicts(every):
         "raw and standardised; all of them are noisy."
     )
     names = (
-        ("exact", "exact sets that pursuit recovers classified as noisy"),
-        ("noisy", "noisy sets classified as exact"),
-        ("tables", "tables classified as exact"),
+        ("exact", "exact set that pursuit recovers is classified as noisy"),
+        ("noisy", "noisy set is classified as exact"),
+        ("tables", "table is classified as exact"),
     )
     figures = [(f"no {text}", wrong[name], not wrong[name]) for name, text in names]
     head = ("sets", "number", "classified as exact", "classified as noisy", "wrong")
@@ -427,10 +427,10 @@ def rows(every):
         "Rank 3 with standard deviations 2.4, 2, 1.7 of the scores, noise of .3 (Student's t\n"
         "with five degrees of freedom has the same median size). Outlying rows are shifted\n"
         "together by 14 or 8 (near), each in a direction of its own by 14 (scattered), or by six\n"
-        "standard deviations along the components (leverage, for which the recall is that of\n"
-        "`leverage_`); these lengths are for 20 columns and grow with the root of their number.\n"
-        "Cells are wrong by 3 to 6. Sine of the largest angle to the true components; medians of\n"
-        f"{ROW_SEEDS} draws."
+        "standard deviations along the components (leverage; the recall of these rows is the\n"
+        "recall of `leverage_`). These lengths are for 20 columns and grow with the root of the\n"
+        "number of columns. Cells are wrong by 3 to 6. `sine` is the sine of the largest angle\n"
+        f"to the true components. All figures are medians of {ROW_SEEDS} draws."
     )
     head = ("table", "rows", "share", "cells", "noise", "missing", "sine, rows=False")
     head += ("sine", "recall of rows", "false rows", "time, auto / False")
@@ -552,9 +552,10 @@ def speed(every):
     )
     text = (
         "RobustPCA is compared with the inexact augmented Lagrangian method (IALM) with full\n"
-        "decompositions and a tolerance of 1e-7. The table compares the values of the objective\n"
-        "of principal component pursuit at (L, X - L), which RobustPCA does not minimise on the\n"
-        "videos (film). The times are medians of three rounds, in seconds on one machine."
+        "decompositions and a tolerance of 1e-7. The table compares the values of the principal\n"
+        'component pursuit objective at (L, X - L); on the videos ("film"), RobustPCA does not\n'
+        "minimise this objective. The times are medians of three rounds, in seconds on one\n"
+        "machine."
     )
     head = ("table", "RobustPCA (s)", "time, IALM / RobustPCA", "objective", "objective, IALM")
     return Section(text, head, rows, figures)

@@ -14,7 +14,7 @@ class Section(NamedTuple):
     text: str
     head: tuple
     rows: list
-    figures: list  # (figure, measured, whether it is reached)
+    figures: list  # (target, measured, whether it is reached)
 
 
 class Page(NamedTuple):
@@ -60,7 +60,7 @@ def as_markdown(page, name, section):
             (text, measured, "yes" if reached else "**no**")
             for text, measured, reached in section.figures
         ]
-        lines += ["", *table(("figure", "measured", "reached"), figures, page.digits)]
+        lines += ["", *table(("target", "measured", "reached"), figures, page.digits)]
     command = " ".join(filter(None, (page.command, name, page.full, "--write-docs")))
     return [*lines, "", "```bash", command, "```", ""]
 

@@ -11,22 +11,25 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "away.md"
 INTRODUCTION = """# Tasks of other projects
 
 Other benchmarks of this package use problems that were designed for its methods. The sixty
-tasks on this page follow papers, galleries, vignettes and tests of other projects. All sixty were
-written into a [dated list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md),
+tasks on this page follow papers, galleries, vignettes and tests of other projects. All sixty
+were written into a
+[dated list](https://github.com/skmoderndata/skmoderndata/blob/main/benchmarks/away/tasks.md),
 with the expected winner, before any of our methods was run on them. No task was dropped
-afterwards. The recipes are written anew, and some use fewer samples, smaller images or other data
-than the origin, so figures are comparable only within a row.
+afterwards. We wrote the recipes anew, and some of them use fewer samples, smaller images or
+other data than the original. Figures are therefore comparable only within a row.
 
 A task is *level* if both figures differ by at most 2 %, or by at most the standard error over
-repeated draws. Times are processor times on one thread, in one process. A program that is not
-installed is named, and its published figure is used if there is one; without a figure there is
-no verdict.
+repeated draws. Times are processor times on one thread, in one process. If a program is not
+installed, the table says so and uses its published figure. If there is no such figure either,
+there is no verdict. The documented setting is the setting that our pages recommend for the
+task; it is empty if this is the default.
 
-A verdict compares two figures and does not say that either is good. In `robpy_robpca_rows`, both
-programs miss the subspace. The measure of `robpy_topgear_cells` counts every flagged cell that is
-not physically impossible as a false alarm, although some of these cells are unusual cars; this
-favours the program that flags fewer cells. Two programs run with older packages: CellMCD of robpy
-0.0.6 with NumPy 2.3, and LassoCV of celer 0.7.4 with scikit-learn 1.8.
+A verdict compares two figures and does not say that either is good. In `robpy_robpca_rows`,
+both programs miss the subspace. The measure of `robpy_topgear_cells` counts every flagged cell
+that is not physically impossible as a false alarm, although some of these cells belong to
+unusual cars. This favours the program that flags fewer cells. Two programs run with older
+packages: CellMCD of robpy 0.0.6 with NumPy 2.3, and LassoCV of celer 0.7.4 with scikit-learn
+1.8.
 """
 
 
@@ -42,7 +45,8 @@ def judge(task, record, side):
 def table(rows, tasks, figures):
     """Return a Markdown table with one line per task of the list."""
     lines = [
-        "| task | better | theirs | ours | documented setting | verdict | documented | expected |",
+        "| task | better | theirs | ours | ours, documented setting | verdict | "
+        "verdict, documented setting | expected winner |",
         "| --- " * 8 + "|",
     ]
 
@@ -101,8 +105,8 @@ def _counts(rows, ran, figures):
     lines.append(f"\n{len(ran)} of {len(rows)} tasks have been run.")
     if ratios:
         lines[-1] += (
-            f" The median of our processor time divided by theirs is {median(ratios):.2g}, with "
-            "the compilation of our loops included."
+            f" The median of our processor time divided by theirs is {median(ratios):.2g}, "
+            "including the compilation of our loops."
         )
     return "\n".join([*lines, ""])
 

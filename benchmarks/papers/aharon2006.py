@@ -79,10 +79,10 @@ ENTRY = Entry(
         "a figure, so we set the target fractions ourselves."
     ),
     remarks=(
-        "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal matching "
-        "pursuit; `KSVD` adds the atom that leaves the smallest residual, treats two atoms as "
-        "duplicates if their cosine is at least 0.9, and splits atoms that do the work of two, "
-        "which the paper does not do."
+        "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "
+        "matching pursuit, whereas `KSVD` adds the atom that leaves the smallest residual. "
+        "`KSVD` treats two atoms as duplicates if their cosine is at least 0.9. Unlike the "
+        "paper, it also splits atoms that do the work of two."
     ),
     values=values,
 )

@@ -84,11 +84,13 @@ ENTRY = Entry(
     title="Exact recovery by principal component pursuit",
     cites="Candès, Li, Ma, Wright: Robust principal component analysis? Journal of the ACM 58(3), "
     "2011, section 4.1 and table 1.",
-    source="the text of section 4.1 (arXiv:0912.3599), which states that the rank and the "
-    "number of errors are correct in all cases, that the relative error of L is less than "
-    "1e-5 in all examples, and that the number of partial singular value decompositions is "
-    "nearly constant and less than 17 in all cases. The rows of the table itself were not "
-    "available.",
+    source=(
+        "the text of section 4.1 (arXiv:0912.3599). It states that the rank and the number "
+        "of errors are correct in all cases, and that the relative error of L is less than "
+        "1e-5 in all examples. The number of partial singular value decompositions is "
+        "nearly constant and less than 17 in all cases. The rows of the table itself were "
+        "not available."
+    ),
     remarks="The errors found are the entries of S above 1e-3. One pass of `RobustPCA` is "
     "one partial singular value decomposition. By default, `RobustPCA` uses a growing "
     "penalty and continues beyond the accuracy of the paper, until the duality gap is below "

@@ -48,8 +48,8 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "The relation is nearly linear: rounded ridge regression has a mean absolute error of "
-        "0.80 here, which is lower than the errors of both support vector methods. We set "
-        "`nu` to 0.8; with `nu` at 0.5, the error is 0.98."
+        "The relation is nearly linear: rounded ridge regression has a mean absolute error "
+        "of 0.80 here, which is lower than the errors of both support vector methods. We set "
+        "`nu` to 0.8; with `nu=0.5`, the error is 0.98."
     ),
 )

@@ -64,9 +64,12 @@ ENTRY = Entry(
     source="we set the expected order ourselves; the paper shows its results in figures, on data "
     "that are not bundled.",
     values=values,
-    remarks="We replace the data of the paper by Friedman's function with noise of standard "
-    "deviation 1, and give means over three draws. gpoe does not have the expected rank. If the "
-    "experts are good, its variances are too large, which lowers the density of new targets; if "
-    "the experts are poor, this caution makes it the best combination.",
+    remarks=(
+        "We replace the data of the paper by Friedman's function with noise of standard "
+        "deviation 1, and give means over three draws. The combination gpoe does not have "
+        "the expected rank. If the experts are good, its variances are too large, which "
+        "lowers the density of new targets. If the experts are poor, large variances make it "
+        "the best combination."
+    ),
     not_reached=tuple(f"{n} experts of {N_SAMPLES // n} samples, all" for n in (10, 40, 160)),
 )

@@ -73,11 +73,15 @@ ENTRY = Entry(
     cites="Efron, Morris: Data analysis using Stein's estimator and its generalizations. Journal "
     "of the American Statistical Association 70, 1975; Stein's paradox in statistics. Scientific "
     "American 236, 1977.",
-    source="table in the article of 1977: averages of 18 players after 45 at-bats, the estimates "
-    "of the first and the last, and averages over the rest of the season; factor and ratio of the "
-    "errors are in its text.",
+    source=(
+        "the article of 1977. Its table lists the averages of 18 players after 45 at-bats, "
+        "the estimates for the first and the last player, and the averages over the rest of "
+        "the season. Its text gives the factor and the ratio of the errors."
+    ),
     values=values,
-    remarks="The averages are shrunk without a transformation, with the variance of a binomial "
-    "proportion at the mean of all players; the article of 1975 first applies an arcsine, giving "
-    "almost the same numbers.",
+    remarks=(
+        "We shrink the averages without a transformation, with the variance of a binomial "
+        "proportion at the mean of all players. The article of 1975 first applies an "
+        "arcsine, which gives almost the same numbers."
+    ),
 )

@@ -60,8 +60,10 @@ ENTRY = Entry(
         "memory."
     ),
     values=values,
-    remarks="There are 5,000 samples for training, with uniform noise up to 0.2, and 5,000 for "
-    "testing, without noise; the neurons are sigmoids, and the inputs are not scaled. A mean "
-    "agrees if it is within one printed standard deviation. The constant noise alone gives a "
-    "training error of 0.1155.",
+    remarks=(
+        "There are 5,000 training samples with uniform noise of up to 0.2, and 5,000 test "
+        "samples without noise. The neurons are sigmoids, and the inputs are not scaled. A "
+        "mean agrees if it is within one printed standard deviation. The constant noise "
+        "alone gives a training error of 0.1155."
+    ),
 )

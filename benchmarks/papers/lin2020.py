@@ -70,8 +70,10 @@ ENTRY = Entry(
     title="Rank of a non-negative factorisation by hidden entries",
     cites="Lin and Boutros: Optimization and expansion of non-negative matrix factorization. BMC "
     "Bioinformatics 21, 2020.",
-    source="the section on the rank in the vignette of their R package NNLM, which names the "
-    "rank of minimum error for both tables and plots the errors of four runs.",
+    source=(
+        "the vignette of the authors' R package NNLM. Its section on the rank names the "
+        "rank of minimum error for both tables, and plots the errors of four runs."
+    ),
     values=values,
     remarks=(
         "NNLM hides 30 % of the simulated entries. In nsclc, 30 % of the entries are removed "

@@ -91,16 +91,19 @@ ENTRY = Entry(
     "`MSM_1NN` and `TWE_1NN`. These are the results of Bagnall, Lines, Bostrom, Large and "
     "Keogh 2017 for the archive's own split into a training part and a test part.",
     values=values,
-    remarks="As in the publication, leave-one-out on the training part chooses the costs from 100 "
-    "candidates, and the first of several candidates with the same error wins. MSM agrees, or "
-    "differs by one sample (we read the data sets in the folder from copies with five digits). "
-    "For TWE, the published program adds squared differences of values, as `squared=True` does, "
-    "whereas the paper of Marteau 2009 and other libraries add absolute differences. The program "
-    "also allows the first points of one series to be deleted at the cost of their steps alone, "
-    "which the paper forbids; with this boundary condition, GunPoint and TwoLeadECG agree as "
-    "well. The data sets are read as on [the other page about the archive](paper_dau2019.md): "
-    "from the aeon and tslearn packages, and from the folder that the environment variable "
-    f"`{archive.ARCHIVE}` names.",
+    remarks=(
+        "As in the publication, leave-one-out on the training part chooses the costs from "
+        "100 candidates. If several candidates have the same error, the first one wins. MSM "
+        "agrees, or differs by one sample (we read the data sets in the folder from copies "
+        "with five digits). For TWE, the published program adds squared differences of "
+        "values, as `squared=True` does, whereas the paper of Marteau 2009 and other "
+        "libraries add absolute differences. The program also allows the first points of "
+        "one series to be deleted at the cost of their steps alone, which the paper "
+        "forbids; with this boundary condition, GunPoint and TwoLeadECG agree as well. As "
+        "on [the other page about the archive](paper_dau2019.md), the data sets are read "
+        "from the aeon and tslearn packages, and from the folder that the environment "
+        f"variable `{archive.ARCHIVE}` names."
+    ),
     not_reached=(
         "ArrowHead, msm: cost 0.856",
         "ArrowHead, twe: stiffness 0.1, gap_cost 0.0889",

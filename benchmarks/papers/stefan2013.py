@@ -53,8 +53,10 @@ def values(quick):
 ENTRY = Entry(
     title="Nearest neighbours under the move-split-merge distance",
     cites="Stefan, Athitsos and Das 2013",
-    source="the errors of the paper as listed under the algorithm MSM at "
-    "timeseriesclassification.com",
+    source=(
+        "the errors of the paper, as listed for the algorithm MSM on "
+        "timeseriesclassification.com"
+    ),
     values=values,
     remarks="The data set is read from the aeon package if it is installed. The other data "
     "sets of the paper are left out, because we had no access to their printed errors.",

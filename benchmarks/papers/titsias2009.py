@@ -52,8 +52,10 @@ ENTRY = Entry(
     title="Variational learning of inducing variables",
     cites="Titsias: Variational learning of inducing variables in sparse Gaussian processes. "
     "Artificial Intelligence and Statistics, 2009.",
-    source="the bound is stated in section 3; the paper shows in figures how it approaches the "
-    "exact likelihood.",
+    source=(
+        "section 3 states the bound. Figures in the paper show how the bound approaches the "
+        "exact likelihood."
+    ),
     values=values,
     remarks="The data are a noisy sine, and the hyperparameters are given. The inducing "
     "inputs are samples, and each set of inducing inputs contains the previous set.",

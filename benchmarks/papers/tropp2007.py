@@ -75,15 +75,15 @@ ENTRY = Entry(
     "pursuit. IEEE Transactions on Information Theory 53, 2007.",
     source=(
         "table I lists the number of Gaussian measurements that recover 99 % of the signals. "
-        "For 95 % and d = 256, the number is on the line N = 1.5 m ln d + 15.4. The paper was "
-        "not available, so both are from memory."
+        "For 95 % and d = 256, the number is on the line N = 1.5 m ln d + 15.4. The paper "
+        "was not available, so we quote the table and the line from memory."
     ),
     values=values,
     remarks=(
-        f"{TRIALS} signals of m ones at random places are measured, each with its own matrix "
-        "(the paper has 1000 signals). A signal is recovered if the pursuit finds the "
-        "places. A fraction agrees if it is less than three standard errors below the printed "
-        "fraction (1.9 %, and 4 % on the line). With a quarter fewer measurements than on the "
-        "line, it has to be below 95 %."
+        f"We measure {TRIALS} signals of m ones at random places, each with its own matrix "
+        "(the paper has 1000 signals). A signal is recovered if the pursuit finds these "
+        "places. A fraction agrees if it is less than three standard errors below the "
+        "printed fraction (1.9 %, and 4 % on the line). With a quarter fewer measurements "
+        "than on the line, the fraction has to be below 95 %."
     ),
 )

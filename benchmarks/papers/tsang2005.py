@@ -146,18 +146,20 @@ ENTRY = Entry(
     "sets. Journal of Machine Learning Research 6, 2005, pp. 363-392; Loosli, Canu: Comments on "
     "the core vector machines. Journal of Machine Learning Research 8, 2007, pp. 291-301; Badoiu, "
     "Clarkson: Smaller core-sets for balls. SODA 2003.",
-    source="Tsang et al. show on a checkerboard that the core set and the time do not depend on "
-    "the number of samples (their figure 3, page 379, as described by Loosli and Canu, "
-    "who explain it by a stopping rule that is far from an optimum). The bound 2 / eps on "
-    "the core set comes from Badoiu and Clarkson; we add the two points that start the "
-    "core set. The numbers at 10 000 samples were obtained with the authors' library on "
-    "one draw.",
+    source=(
+        "Tsang et al. show on a checkerboard that the core set and the time do not depend "
+        "on the number of samples (their figure 3, page 379, as described by Loosli and "
+        "Canu). Loosli and Canu explain this by a stopping rule that applies far from the "
+        "optimum. The bound 2 / eps on the core set comes from Badoiu and Clarkson; we add "
+        "the two points that start the core set. The numbers at 10 000 samples were "
+        "obtained with the authors' library on one draw."
+    ),
     remarks=(
-        "The figures of the paper were not available as numbers. The width of the kernel "
-        "follows the recipe of the paper, one over the mean squared distance; we chose the "
-        "cost. In the comparison with the library, both programs use gamma = 4. "
-        "`CoreVectorMachine` continues until twenty samples in a row show no violation, so "
-        "its gap is smaller and its support larger."
+        "The figures of the paper were not available as numbers. The width of the kernel is "
+        "one over the mean squared distance, as in the paper; we chose the cost. In the "
+        "comparison with the library, both programs use gamma = 4. `CoreVectorMachine` "
+        "continues until twenty samples in a row show no violation, so its gap is smaller "
+        "and its support larger."
     ),
     values=values,
 )

@@ -90,10 +90,13 @@ ENTRY = Entry(
     title="Driving force of a logistic map",
     cites="Wiskott: Estimating driving forces of nonstationary time series with slow feature "
     "analysis. arXiv:cond-mat/0312317, 2003.",
-    source="printed values: the tutorial of the Modular toolkit for Data Processing, 'Logistic "
-    "Maps', which reproduces a figure of the paper with r = 3.6 + 0.13 f, f a sum of "
-    "three sines (5, 11, 13 periods); we set the other values, with f scaled to [-1, 1].",
-    remarks="The tutorial keeps all 285 expanded directions, so we set `rank_tol=1e-15`; "
-    "by default directions below the rounding errors of the covariance are dropped.",
+    source=(
+        "the printed values come from the tutorial 'Logistic Maps' of the Modular toolkit "
+        "for Data Processing. It reproduces a figure of the paper with r = 3.6 + 0.13 f, "
+        "where f is a sum of three sines (5, 11, 13 periods). We set the other values, with "
+        "f scaled to [-1, 1]."
+    ),
+    remarks="The tutorial keeps all 285 expanded directions, so we set `rank_tol=1e-15`. By "
+    "default, directions below the rounding errors of the covariance are dropped.",
     values=values,
 )

@@ -81,7 +81,7 @@ def markdown(case, rows, measured):
             "",
             "## Targets",
             "",
-            "| figure | measured | reached |",
+            "| target | measured | reached |",
             "|---|---|---|",
         ]
         parts += [

@@ -73,8 +73,8 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "In one of five draws the marginal likelihood of all 50 samples prefers half of "
-        "the noise; twelve inducing inputs (n_inducing=12) keep it from following the "
+        "In one of five draws, the marginal likelihood of all 50 samples prefers half of the "
+        "noise. With twelve inducing inputs (n_inducing=12), the fit does not follow the "
         "noise."
     ),
 )

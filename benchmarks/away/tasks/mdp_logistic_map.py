@@ -93,7 +93,7 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "The default is linear; the force shows only in products of delayed values, so "
-        "use degree=3."
+        "The default is linear, but only products of delayed values reveal the force, so use "
+        "degree=3."
     ),
 )

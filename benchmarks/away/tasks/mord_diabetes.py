@@ -54,7 +54,8 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "The grades overlap so much that the margin is zero for nu up to .6, and few samples then "
-        "place the thresholds; the logistic loss of mord uses all samples. Use LogisticAT."
+        "The grades overlap so much that the margin is zero for nu up to .6. Then only a few "
+        "samples determine the thresholds, whereas the logistic loss of mord uses all "
+        "samples. Use LogisticAT of mord."
     ),
 )

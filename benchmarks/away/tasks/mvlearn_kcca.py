@@ -85,7 +85,7 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "The default alpha=.1 regularises more than this little noise needs; choose alpha "
-        "by cross-validation."
+        "The default alpha=.1 regularises more than such low noise requires; choose alpha by "
+        "cross-validation."
     ),
 )

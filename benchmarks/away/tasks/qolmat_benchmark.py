@@ -71,7 +71,8 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "The imputer does not use the order of rows, and gaps of hours are best bridged "
-        "in time; append delayed copies of the columns, or interpolate."
+        "The imputer does not use the order of the rows, but values from neighbouring times "
+        "are the best replacement for a gap of some hours. Append delayed copies of the "
+        "columns, or interpolate."
     ),
 )

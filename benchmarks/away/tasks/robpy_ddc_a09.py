@@ -46,9 +46,9 @@ TASK = Task(
     ours=ours,
     documented=lambda draws: ours(draws, outlier_threshold="fdr"),
     reason=(
-        "RobustPCA finds two components, while neighbouring columns predict each "
-        "other in twenty dimensions; the rest becomes noise that hides the wrong "
-        'cells, and with `outlier_threshold="fdr"` the heavy tails raise the '
-        "threshold so far that nothing is flagged. Use DDC of robpy or cellWise."
+        "RobustPCA finds only two components, although neighbouring columns predict each "
+        "other in twenty dimensions. It treats the rest as noise, which hides the wrong "
+        'cells. With `outlier_threshold="fdr"`, the heavy tails raise the threshold so far '
+        "that nothing is flagged. Use DDC of robpy or cellWise."
     ),
 )

@@ -48,8 +48,8 @@ TASK = Task(
     ours=ours,
     documented=lambda X: ours(X, n_components=3, center=True),
     reason=(
-        "By default, RobustPCA chooses the number of components itself and does not "
-        "centre the spectra. Use `RobustPCA(n_components=3, center=True)`, with as "
-        "many components as ROBPCA has: it separates the 38 spectra as well."
+        "By default, RobustPCA chooses the number of components itself and does not centre "
+        "the spectra. Use `RobustPCA(n_components=3, center=True)`, which has as many "
+        "components as ROBPCA and separates the 38 spectra just as well."
     ),
 )

@@ -35,8 +35,8 @@ TASK = Task(
     ours=ours,
     documented=lambda draws: ours(draws, center=True),
     reason=(
-        "RobustPCA describes five columns by one component plus independent noise, "
-        "marks none of the outlying rows and repairs single cells of them. Use "
+        "RobustPCA describes the five columns by one component plus independent noise. It "
+        "marks none of the outlying rows, and repairs single cells in them instead. Use "
         "FastMCD of robpy or MinCovDet of scikit-learn."
     ),
 )

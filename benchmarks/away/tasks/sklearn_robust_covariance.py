@@ -46,8 +46,8 @@ TASK = Task(
     ours=ours,
     documented=lambda draws: ours(draws, center=True),
     reason=(
-        "The five columns are independent, so RobustPCA finds no component, and no "
-        "cell can be predicted; the outliers are counted as noise (`doubt_` is set). "
+        "The five columns are independent, so RobustPCA finds no component and cannot "
+        "predict any cell. It therefore counts the outliers as noise (and sets `doubt_`). "
         "Use MinCovDet of scikit-learn."
     ),
 )

@@ -57,7 +57,7 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "The default compares pairs of letters, and strkernels compares subsequences of up to "
-        "three; use Normalized(BlendedSpectrum(3))."
+        "The default compares pairs of letters, whereas strkernels compares subsequences of "
+        "up to three letters; use Normalized(BlendedSpectrum(3))."
     ),
 )

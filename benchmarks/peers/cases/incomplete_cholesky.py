@@ -184,7 +184,10 @@ CASE = Case(
         "Nystroem, fewer": Contender(
             run=nystroem(0.85),
             requires="scikit-learn>=1.9",
-            note="0.85 times as many landmarks, which takes about as long",
+            note=(
+                "0.85 times as many landmarks, which takes about as long as "
+                "`IncompleteCholesky`"
+            ),
         ),
     },
     quality=quality,
@@ -198,7 +201,10 @@ CASE = Case(
     ),
     targets=(
         Target(
-            text="error no larger than Nystroem features that are no slower (within 5 %)",
+            text=(
+                "error no larger than the error of Nystroem features that are no slower "
+                "(within 5 %)"
+            ),
             check=_in_equal_time,
         ),
         Target(

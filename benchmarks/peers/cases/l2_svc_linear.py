@@ -67,8 +67,11 @@ CASE = Case(
     question=(
         "How long does a linear classifier with squared slack take, compared with LIBLINEAR?"
     ),
-    remarks="LIBLINEAR penalises the offset. With `intercept_scaling=30` it minimises the same "
-    "objective to within 1e-6; of its two algorithms, the trust region method is faster here.",
+    remarks=(
+        "LIBLINEAR penalises the offset. With `intercept_scaling=30` it minimises the same "
+        "objective to within 1e-6; of its two algorithms, the trust region method is the "
+        "faster one here."
+    ),
     ours="L2SVC",
     sizes=SIZES,
     quick_sizes={"500 x 20, C=1": SIZES["500 x 20, C=1"]},

@@ -202,8 +202,11 @@ CASE = Case(
         "cmfrec": Contender(
             run=cmfrec_imputer,
             requires="cmfrec>=3.5.1.post14",
-            note="alternating least squares on two factors, not convex: is given the true "
-            "rank; penalty t on both factors (1e-6 when exact), 100 sweeps, Cholesky",
+            note=(
+                "alternating least squares on two factors, which is not convex; it is given "
+                "the true rank; penalty t on both factors (1e-6 when exact), 100 sweeps, "
+                "Cholesky"
+            ),
         ),
     },
     quality=quality,

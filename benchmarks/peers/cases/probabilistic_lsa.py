@@ -160,19 +160,19 @@ SMALL = tuple(label for label in (*QUICK, *SIZES) if label != LARGE)
 CASE = Case(
     title="Topics of documents",
     question=(
-        "Each contender learns topics from one half of the words of each document. How likely "
-        "are these words and the words of the other half under the learned topics?"
+        "Each contender learns topics from half of the words of each document. How likely "
+        "are these words, and the words of the other half, under the learned topics?"
     ),
     remarks=(
         "All contenders use one thread. The likelihood has many maxima, so each contender "
         "makes one start for 4,000 documents and five starts for fewer documents; times are "
         "sums over the starts, and likelihoods are means. Documents are drawn from mixtures "
-        "of topics over words with Zipf's frequencies; 4,000 documents have about 2.4e5 "
-        "non-zero counts. For every contender, the same routine fits the mixtures of its "
-        "topics to the training words, to 1e-6 nats per token. Before held-out words are "
-        "scored, one per cent of each topic is replaced by the word frequencies in all "
-        "documents; otherwise a single word that does not occur in a topic would dominate the "
-        "result."
+        "of topics; the frequencies of the words follow Zipf's law. The 4,000 documents have "
+        "about 2.4e5 non-zero counts. For every contender, the same routine fits the "
+        "mixtures of its topics to the training words, to 1e-6 nats per token. Before "
+        "held-out words are scored, one per cent of each topic is replaced by the word "
+        "frequencies in all documents; otherwise a single word that does not occur in a "
+        "topic would dominate the result."
     ),
     ours="ProbabilisticLSA",
     sizes=SIZES,
@@ -214,8 +214,10 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="words as likely as with Kullback-Leibler NMF of 100 iterations, within 0.01 "
-            "nats, in less time",
+            text=(
+                "words as likely as under Kullback-Leibler NMF with 100 iterations, to "
+                "within 0.01 nats, in less time"
+            ),
             check=_divergence_beaten,
         ),
         Target(text="faster than that NMF for the same number of passes", check=_passes),

@@ -107,8 +107,8 @@ def quality(problems, sizes):
 CASE = Case(
     title="Support feature machine: local optima",
     question=(
-        "The machine minimises a function with many local minima. How often does it reach the "
-        "minimum number of features, which integer programming finds?"
+        "The machine minimises a function with many local minima. How often does it find the "
+        "minimum number of features, as determined by integer programming?"
     ),
     remarks=(
         f"The twelve problems have {N_SAMPLES} samples each, with 20, 30 or 40 standard normal "

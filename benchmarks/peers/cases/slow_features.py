@@ -164,15 +164,16 @@ def _no_peer_faster(rows):
 CASE = Case(
     title="Slow feature analysis",
     question=(
-        "How much does slow feature analysis cost, linear or quadratic (1325 expanded "
-        "features for 50 inputs), compared with the arithmetic that the theory cannot avoid?"
+        "How much does linear or quadratic slow feature analysis cost, compared with the "
+        "arithmetic that no program can avoid? With 50 inputs, the quadratic expansion has "
+        "1325 features."
     ),
     remarks=(
-        "The expansion is part of the work of every contender except the bare minimum, whose "
-        "centred expansion and steps are in memory before the clock starts. Peers get the "
-        "expansion from scikit-learn's `PolynomialFeatures`. All contenders compute ten "
-        "features. A peer has similar accuracy if its slowest feature is at most 1e-3 less "
-        "slow."
+        "Every contender computes the expansion as part of the timed work, except the bare "
+        "minimum: its centred expansion and its steps are in memory before the clock starts. "
+        "Peers get the expansion from scikit-learn's `PolynomialFeatures`. All contenders "
+        "compute ten features. A peer has similar accuracy if its slowest feature is at most "
+        "1e-3 less slow."
     ),
     ours="SlowFeatureAnalysis",
     sizes=SIZES,
@@ -216,7 +217,8 @@ CASE = Case(
     },
     targets=(
         at_least(
-            "within 1.3 times the bare minimum (which takes at least 0.77 times as long)",
+            "at most 1.3 times as long as the bare minimum (which then takes at least 0.77 "
+            "times as long)",
             "bare minimum",
             "ratio",
             1 / 1.3,
@@ -224,8 +226,8 @@ CASE = Case(
         ),
         at_least(
             (
-                "linear: within 1.5 times the bare minimum (which takes at least 0.67 times "
-                "as long)"
+                "linear: at most 1.5 times as long as the bare minimum (which then takes at "
+                "least 0.67 times as long)"
             ),
             "bare minimum",
             "ratio",

@@ -96,11 +96,11 @@ CASE = Case(
         "maximise?"
     ),
     remarks=(
-        "The problem has several maxima: the larger the covariance within the bounds, the better "
-        "the result. `SparseCCA` uses a hundred starts; cca-zoo and the variant with `n_init=1` "
-        "use one. In each view, one column in twenty contains the shared signal; in the noisy "
-        "sizes, the standard deviation of the noise in these columns is three times as large as "
-        "that of the shared signal."
+        "The problem has several maxima: the larger the covariance within the bounds, the "
+        "better the result. `SparseCCA` uses a hundred starts; cca-zoo and the variant with "
+        "`n_init=1` use one. In each view, one column in twenty contains the shared signal. "
+        "In the noisy sizes, the noise in these columns has three times the standard "
+        "deviation of the shared signal."
     ),
     ours="SparseCCA",
     sizes={

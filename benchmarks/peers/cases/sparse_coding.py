@@ -210,17 +210,18 @@ LARGE = ["100 of 2,000 atoms, 5 signals", "100 of 2,000 atoms, 50 signals"]
 CASE = Case(
     title="Sparse codes of image patches",
     question=(
-        "How fast are noisy 8 x 8 patches, 50,000 unless stated otherwise, coded with 256 "
-        "over-complete cosines: with 4 or 10 atoms, or with as few atoms as the error bound "
-        "of image denoising allows (sigma = 20)?"
+        "How fast does each program code noisy 8 x 8 patches with 256 over-complete cosines? "
+        "A code has 4 or 10 atoms, or as few atoms as the error bound of image denoising "
+        "allows (sigma = 20). There are 50,000 patches unless stated otherwise."
     ),
     remarks=(
-        "Patches have mean zero. Contenders run in one thread unless their names say otherwise; "
-        "the times include computing the Gram matrix of the dictionary and, if a program can "
-        "return sparse codes, building them. `textbook` compares supports with the standard "
-        "orthogonal matching pursuit, implemented with `numpy.linalg.lstsq`, on 400 patches; "
-        "another algorithm, such as the one in spams, selects other supports, which are no worse. "
-        "The dictionary of 2,000 atoms is Gaussian and has 1,000 entries per atom."
+        "Patches have mean zero. Contenders run in one thread unless their names say "
+        "otherwise; the times include computing the Gram matrix of the dictionary and, if a "
+        "program can return sparse codes, building them. `textbook` compares supports with "
+        "the standard orthogonal matching pursuit, implemented with `numpy.linalg.lstsq`, on "
+        "400 patches; another algorithm, such as the algorithm of spams, selects different "
+        "supports, which are no worse. The dictionary of 2,000 atoms is Gaussian and has "
+        "1,000 entries per atom."
     ),
     ours="SparseCoder",
     sizes=SIZES,

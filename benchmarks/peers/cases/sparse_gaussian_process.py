@@ -104,8 +104,8 @@ def _better(figure, contender):
 CASE = Case(
     title="Sparse Gaussian process",
     question=(
-        "How long does a Gaussian process on 10,000 or more samples take, and how much accuracy "
-        "do you gain?"
+        "How long does a Gaussian process on at least 10,000 samples take, and how much "
+        "accuracy do you gain?"
     ),
     remarks=(
         "Each fit is complete: L-BFGS finds hyperparameters, noise and inducing inputs on 5,000 "

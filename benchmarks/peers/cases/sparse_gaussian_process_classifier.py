@@ -146,7 +146,10 @@ CASE = Case(
     quality=quality,
     figures={"loss": "log loss on held-out samples"},
     targets=(
-        Target(text="log loss at most .01 above each other contender", check=_close),
+        Target(
+            text=("log loss at most .01 above the log loss of any other contender"),
+            check=_close,
+        ),
         none_faster("no peer is faster", qualifies=lambda row: "loss" in row.quality),
     ),
     repeat=3,

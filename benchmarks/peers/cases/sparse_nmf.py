@@ -183,9 +183,8 @@ def _never_above(rows):
 CASE = Case(
     title="Sparse non-negative matrix factorisation",
     question=(
-        "How low is the objective that each program reaches for plain and l1-penalised "
-        "factorisation, how long does it take, and how far is the result from a stationary "
-        "point?"
+        "For plain and l1-penalised factorisation, how low an objective does each program "
+        "reach, how long does it take, and how far is the result from a stationary point?"
     ),
     remarks=(
         "Local optima differ, so `excess` is the objective divided by the lowest objective of "

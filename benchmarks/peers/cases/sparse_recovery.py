@@ -119,14 +119,14 @@ def like_accuracy(row):
 CASE = Case(
     title="Sparse recovery",
     question=(
-        "How fast do solvers find the code of minimum l1 norm from few measurements, given a "
-        "matrix or only a transform, and how close is it to the optimum?"
+        "How fast does each solver find the code of minimum l1 norm from a few measurements, "
+        "given a matrix or only a transform, and how close is the code to the optimum?"
     ),
     remarks=(
-        "Without noise the planted code is the optimum, so `excess` should be zero; with "
-        "noise, the residual gives a bound on the distance of the objective from the optimum, "
-        "the `gap`. Hard thresholding pursuit and subspace pursuit are given the number of "
-        "non-zeros, so they solve a different problem."
+        "Without noise, the planted code is the optimum, so `excess` should be zero. With "
+        "noise, the residual gives a bound on the distance of the objective from the "
+        "optimum, the `gap`. Hard thresholding pursuit and subspace pursuit are given the "
+        "number of non-zeros, so they solve a different problem."
     ),
     ours="SparseRecovery",
     sizes=SIZES,

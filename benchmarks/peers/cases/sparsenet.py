@@ -176,16 +176,17 @@ CASE = Case(
         "whitened 8 x 8 patches of two photographs, and how long does it take?"
     ),
     remarks=(
-        "All contenders use the same start, `alpha` 0.2 and batches of 100 signals; `Sparsenet` "
-        "and the plain loop also use the same batches. The energy is computed for the final "
-        "atoms at unit norm, with codes by the same coder for all contenders. `Sparsenet` and "
-        "the loop do the same work, so their energies hardly differ; with batches in another "
-        "order, the energies would differ by 1 % in either direction, because nothing has "
-        "converged after this small number of passes. You can spend the time saved on more "
-        "passes, which matter far more. `MiniBatchDictionaryLearning` has no logarithmic prior: "
-        "in the rows with the prior log, it minimises another energy (with the prior abs), and "
-        "is shown only for its speed. In the rows with the prior abs, it solves the same "
-        "problem, except that its atoms lie in the unit ball instead of on the unit sphere."
+        "All contenders use the same start, `alpha` 0.2 and batches of 100 signals; "
+        "`Sparsenet` and the plain loop also use the same batches. The energy is computed "
+        "for the final atoms at unit norm, with codes by the same coder for all contenders. "
+        "`Sparsenet` and the loop do the same work, so their energies hardly differ. With "
+        "batches in another order, the energies would differ by 1 % in either direction, "
+        "because nothing has converged after so small a number of passes. You can spend the "
+        "saved time on more passes, which lower the energy far more. "
+        "`MiniBatchDictionaryLearning` has no logarithmic prior. In the rows with the prior "
+        "log, it minimises another energy (with the prior abs) and is shown only for its "
+        "speed. In the rows with the prior abs, it solves the same problem, except that its "
+        "atoms lie in the unit ball instead of on the unit sphere."
     ),
     ours="Sparsenet",
     sizes=SIZES,

@@ -178,12 +178,12 @@ CASE = Case(
         "gap-weighted subsequences, substrings, and substrings with mismatches?"
     ),
     remarks=(
-        "The data are random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted "
-        "kernel), and words of 3 to 12 letters. strkernels sums over the lengths 1 to p and "
-        "normalises; the kernels of this package do the same in this benchmark. All contenders "
-        "run in one thread. Three entries of each matrix are compared with loops over the "
-        "definition; the entries of CountVectorizer differ for English because it treats several "
-        "spaces as one."
+        "The data are random strings of 200 to 1,000 symbols (100 to 1,000 for the "
+        "gap-weighted kernel), and words of 3 to 12 letters. strkernels sums over the "
+        "lengths 1 to p and normalises the kernel; the kernels of this package do the same "
+        "in this benchmark. All contenders run in one thread. Three entries of each matrix "
+        "are compared with loops over the definition; the entries of CountVectorizer differ "
+        "for English because it treats several spaces as one."
     ),
     ours="skmoderndata",
     sizes={**GAPS, **SPECTRA, **MISMATCHES, **WORDS},
@@ -240,10 +240,14 @@ CASE = Case(
         ),
     ),
     excluded={
-        "mismatch-string-kernel": "one pair at a time in Python, about 2 ms each: 15 minutes "
-        "for the matrix here",
-        "strkernel": "2018; one pair at a time, and its normalised matrix does not match the "
-                    "definition",
+        "mismatch-string-kernel": (
+            "computes one pair at a time in Python, in about 2 ms, so the matrix here would "
+            "take 15 minutes"
+        ),
+        "strkernel": (
+            "last released in 2018; computes one pair at a time, and its normalised matrix "
+            "does not match the definition"
+        ),
     },
     repeat=5,
 )  # fmt: skip

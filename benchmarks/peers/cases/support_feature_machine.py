@@ -193,8 +193,8 @@ NOISY = {
 CASE = Case(
     title="Support feature machine: relevant features",
     question=(
-        "Which of 100 to 10,000 features matter if five or ten of them determine the classes "
-        "and you have 100 to 400 samples, some of them with the wrong label?"
+        "Five or ten of 100 to 10,000 features determine the classes, and you have 100 to "
+        "400 samples, some of them with the wrong label. Which features matter?"
     ),
     remarks=(
         f"For each size, the data are {N_DRAWS} draws of `make_sparse_classes(n, p, "

@@ -17,9 +17,9 @@ class Page(NamedTuple):
     ratios : list of tuple of (float, str, str)
         Time of a contender divided by ours, its name, the size.
     reached, missed : int
-        Figures to reach, or published values, that were reached or missed.
+        Targets, or published values, that were reached or missed.
     misses : list of str
-        Figures to reach that were missed, with what was measured.
+        Targets that were missed, with the measured values.
     """
 
     stem: str
@@ -43,7 +43,7 @@ def render(docs):
     # races against peers
     out = ["## Compared with other libraries", "", _summary(races, peers), ""]
     out += [
-        "| measured | sizes | verdict on time | fastest peer: time / ours | figures reached |",
+        "| measured | sizes | verdict on time | fastest peer: time / ours | targets reached |",
         "|---|---:|---|---|---:|",
     ]
     for page in sorted(races, key=_title):
@@ -58,7 +58,7 @@ def render(docs):
         for text in page.misses
     ]
     if missed:
-        out += ["", "### Figures that were not reached", "", *missed]
+        out += ["", "### Targets that were not reached", "", *missed]
 
     # repeated papers
     out += ["", "## Published figures", ""]
