@@ -2,10 +2,10 @@
 Which roles are hidden in the access rights of a million users?
 ===============================================================
 
-The rights of a million users do not have to fit into memory: a Dask array describes how each chunk
-is made or read, and multi-assignment clustering sees one chunk after the other. We plant five
-roles and grant or forget one right in fifty by exception. Does the clustering find the roles, and
-how much memory does it need?
+The rights of a million users do not have to fit into memory: a Dask array describes how each
+chunk is generated or read, and multi-assignment clustering processes one chunk after the
+other. We plant five roles, and grant or forget one right in fifty by exception. Does the
+clustering find the roles, and how much memory does it need?
 """
 
 # %%

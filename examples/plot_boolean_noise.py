@@ -8,7 +8,8 @@ the bits by coin tosses. Up to which noise level does each method find the sourc
 
 # %%
 # We compare methods that round (k-means, NMF, SVD), Boolean methods, and multi-assignment
-# clustering. The mismatch is the fraction of wrong bits in the sources, in the best order.
+# clustering. The mismatch is the fraction of wrong bits in the sources, after they are put
+# into the best order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -70,7 +71,8 @@ for name, found in mismatch.items():
     print(f"{name:28s}", " ".join(f"{share:5.1%}" for share in found.mean(axis=1)))
 
 # %%
-# One data set without noise and with 60 % noise, and the fraction of wrong bits at all levels.
+# Plot one data set without noise and with 60 % noise, and the fraction of wrong bits at all
+# levels.
 
 X, clean, sources, Z = make_boolean_sources(350, 60, overlap=0.4, noise=0.6, random_state=0)
 order = np.lexsort(Z.T)

@@ -33,9 +33,9 @@ display.figure_.set_size_inches(7, 7)
 plt.show()
 
 # %%
-# Flavanoids and phenols are in the first component whatever wines are drawn. The bars of ash and
-# color intensity contain 0 there: do not interpret these entries. Other wines could give quite
-# another third component.
+# Flavanoids and phenols are in the first component whatever wines are drawn. The bars of ash
+# and color intensity contain 0 there: do not interpret these entries. Other wines could give a
+# very different third component.
 #
 # The function works with every estimator that has `components_`. How many components of
 # scikit-learn's PCA are stable? Components whose singular values are nearly equal rotate within

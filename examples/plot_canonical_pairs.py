@@ -3,9 +3,9 @@
 How many canonical pairs are real?
 ==================================
 
-Twenty men, three exercises and three body measurements: canonical correlation analysis always
-returns three pairs. How many of them are more than chance, which columns do they consist of, and
-how well does one view predict the other?
+The data are three exercises and three body measurements of twenty men. Canonical correlation
+analysis always returns three pairs. How many of them are more than chance findings, which
+columns do they consist of, and how well does one view predict the other?
 """
 
 # %%

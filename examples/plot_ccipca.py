@@ -2,10 +2,10 @@
 How fast do principal components emerge from a stream?
 ======================================================
 
-Digits arrive a few at a time. Covariance-free incremental PCA updates eight vectors with each row,
-without any decomposition; scikit-learn's IncrementalPCA decomposes each batch together with what
-it has kept. After a given number of rows, how much of the variance that eight components can
-explain does each method still miss?
+Digits arrive a few at a time. Covariance-free incremental PCA updates eight vectors with each
+row, without any decomposition; scikit-learn's IncrementalPCA decomposes each batch together
+with the components that it has kept. After a given number of rows, how much of the variance
+that eight components can explain does each method still miss?
 """
 
 # %%

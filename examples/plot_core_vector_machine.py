@@ -3,17 +3,18 @@
 Which of a million samples determine a classifier?
 ==================================================
 
-The task is a checkerboard, a kernel classifier, and as many samples as you like: a support vector
-machine would take minutes, and its time grows faster than the square of the number of samples. The
-core vector machine looks at all samples but computes only with the few near the margin, along the
-edges of the fields. Up to 100 000 samples the duality gap proves that at most five per cent could
-still be gained. The fit to a million samples stops by the published rule, ``radius_tol=1e-6``, in
-units of the radius of a ball. At this size the tolerance exceeds a margin, and a warning says so:
-the gap is far from closed, but the error is small all the same, and the fit takes less than half
-the time.
+We classify the fields of a checkerboard with a kernel, from as many samples as you like. A
+support vector machine would take minutes, and its time grows faster than the square of the
+number of samples. The core vector machine looks at all samples but computes only with the few
+near the margin, along the edges of the fields. Up to 100 000 samples, the duality gap proves
+that at most five per cent could still be gained. The fit to a million samples stops by the
+published rule, ``radius_tol=1e-6``, in units of the radius of a ball. A warning states that
+this tolerance exceeds a margin at this size, so the gap is far from closed. The error is small
+nevertheless, and the fit takes less than half the time.
 
-Below is a rare class. With equal costs it is sacrificed where the classes overlap; with costs
-inversely proportional to class frequency (`class_weight="balanced"`) the border moves.
+The second figure shows a rare class. With equal costs, the machine sacrifices this class
+where the classes overlap. With costs inversely proportional to class frequency
+(`class_weight="balanced"`), the border moves.
 """
 
 # %%

@@ -3,10 +3,11 @@
 How does slack affect a one-class support vector machine?
 =========================================================
 
-The data are two rings of samples, with five per cent of outliers among them. With hardly any slack
-the boundary also encloses the outliers; with much slack the score is a density. The best ranking
-lies in between. The usual threshold, dotted, marks all support vectors as outliers, whatever the
-slack; a quantile of the scores, the solid line, gives the fraction of outliers that you ask for.
+The data are two rings of samples, with five per cent of outliers among them. With hardly any
+slack the boundary also encloses the outliers; with much slack the score is a density. The best
+ranking lies in between. The usual threshold, dotted, marks all support vectors as outliers,
+whatever the slack; a quantile of the scores, the solid line, gives the fraction of outliers
+that you request.
 """
 
 # %%

@@ -3,11 +3,11 @@
 Can I learn a ranking if every judge uses a different scale?
 ============================================================
 
-Forty judges grade samples. They agree on the order of the samples, but each judge has a level and
-a strictness of his own. A regression of the grades mixes these up, whereas ranking compares
-samples only within a judge. The left panels show the true value and the functions that both models
-learn. The right panel shows the fraction of pairs in the correct order among new samples, as the
-levels of the judges drift apart.
+Forty judges grade samples. They agree on the order of the samples, but each judge has a
+different level and strictness. A regression of the grades mixes these up, whereas ranking
+compares samples only within a judge. The left panels show the true value and the functions
+that both models learn. The right panel shows the fraction of pairs in the correct order among
+new samples, as the levels of the judges drift apart.
 """
 
 # %%

@@ -100,9 +100,10 @@ for language, name in {"fr": "French", "ru": "Russian"}.items():
         )
 
 # %%
-# The curves show how often the translation is among the first k answers; by chance, the first
-# answer is correct for one message in the number of hidden messages. Some words are similar in
-# both languages, so shared character n-grams alone find some of the translations.
+# The curves show how often the translation is among the first k answers. By chance, the first
+# answer is correct with a probability of one over the number of hidden messages. Some words
+# are similar in both languages, so shared character n-grams alone find some of the
+# translations.
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for ax, (name, (ours, pieces)) in zip(axes, results.items(), strict=True):

@@ -40,11 +40,12 @@ for noise in levels:
     )
 
 # %%
-# The dotted lines show the costs of the true sources. The greedy search needs the right threshold.
-# After refitting, a wide range of thresholds leads to the true sources: 0.3 to 0.9 at 10 % noise,
-# and 0.4 to 1 at 30 %. At 50 % noise no threshold succeeds without refitting, and only one of the
-# ten does with it: its cost is below the dotted line because some rows are explained better by
-# other sources than by their own. The right panel shows the sources found at the highest noise.
+# The dotted lines show the costs of the true sources. The greedy search needs the right
+# threshold. After refitting, a wide range of thresholds leads to the true sources: 0.3 to 0.9
+# at 10 % noise, and 0.4 to 1 at 30 %. At 50 % noise, no threshold succeeds without refitting,
+# and only one of the ten succeeds with refitting. Its cost is below the dotted line because
+# other sources explain some rows better than their own sources do. The right panel shows the
+# sources found at the highest noise.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
 for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):

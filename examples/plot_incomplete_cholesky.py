@@ -27,8 +27,8 @@ gamma = 2.0
 K = rbf_kernel(X, gamma=gamma)
 
 # %%
-# The eigenvalues give the best possible approximation of each rank. The factorisation knows the
-# trace of its residual without forming the matrix.
+# The eigenvalues give the best possible approximation of each rank. The factorisation computes
+# the trace of its residual without forming the matrix.
 
 ranks = [5, 10, 20, 40, 80, 120]
 best = np.cumsum(np.linalg.eigvalsh(K)[::-1])

@@ -26,8 +26,8 @@ kept = X.columns[lasso.coef_ != 0]
 print(f"LassoCV keeps {len(kept)} features, {sum('noise' in name for name in kept)} are noise")
 
 # %%
-# The selector adds a knockoff to each column: a copy with the same correlations that knows nothing
-# of the disease. Noise wins against its knockoff as often as it loses.
+# The selector adds a knockoff to each column: a copy that has the same correlations but does
+# not depend on the disease. Noise wins against its knockoff as often as it loses.
 
 selector = KnockoffSelector(LassoCV(), fdr=0.25, random_state=0).fit(X, y)
 print("selected:", list(selector.get_feature_names_out()))
@@ -38,5 +38,5 @@ display.figure_.set_size_inches(5, 5)
 plt.show()
 
 # %%
-# Points below the dashed line are selected. As many false features are expected there as there
-# are points above the dotted line, its mirror image.
+# Points below the dashed line are selected. The number of points above the dotted line, the
+# mirror image of the dashed line, estimates how many of the selected features are false.

@@ -60,7 +60,8 @@ for name, value in accuracy.items():
     print(f"{name:50} {value:.3f}")
 
 # %%
-# You can read the weights of the linear classifier: the substrings that favour a language most.
+# You can read the weights of the linear classifier: print the substrings that favour each
+# language most.
 
 linear = models["SequenceFeatures(BlendedSpectrum(3)), LinearSVC"].fit(X, y)
 substrings = linear[0].get_feature_names_out()

@@ -34,12 +34,12 @@ drawings = {
 }
 
 # %%
-# All similarities count here. The colour shows the position along the sheet. In the left panel,
-# crosses are new samples: they agree with the other samples. In the middle panel an isolated
-# sample, marked red, occupies one of the two coordinates, because its springs are weak and the
-# constraint gives it the same weight as any other sample. The right panel shows the same for
-# scikit-learn's embedding, which weights each sample by its similarities: it is more robust here,
-# but has no map for new samples.
+# All similarities count here. The colour shows the position along the sheet. In the left
+# panel, crosses are new samples: they agree with the other samples. In the middle panel an
+# isolated sample, marked red, occupies one of the two coordinates, because its similarities
+# are weak and the constraint gives it the same weight as any other sample. The right panel
+# shows the same for scikit-learn's embedding, which weights each sample by its similarities:
+# it is more robust here, but has no map for new samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):

@@ -2,11 +2,11 @@
 How sparse must a signal be for exact recovery?
 ===============================================
 
-Random sparse signals of 100 values are recovered from Gaussian measurements: white where all
-signals are recovered, black where none is. Basis pursuit changes from one to the other along the
-curve that theory predicts for very long signals. The matching pursuits are given the number of
-non-zeros, and recover normally distributed coefficients beyond that curve; coefficients of equal
-size are harder for them, but no harder for basis pursuit.
+Random sparse signals of 100 values are recovered from Gaussian measurements. The maps are
+white where all signals are recovered, and black where none is. Basis pursuit changes from one
+to the other along the curve that theory predicts for very long signals. The matching pursuits
+are given the number of non-zeros, and recover normally distributed coefficients beyond that
+curve; coefficients of equal size are harder for them, but no harder for basis pursuit.
 """
 
 import matplotlib.pyplot as plt

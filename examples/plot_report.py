@@ -2,14 +2,15 @@
 What should you know about a table before you use it?
 =====================================================
 
-Chemical measurements of 178 wines, in which three numbers were typed wrongly and a sensor failed
-now and then. Does one call name the errors, and everything else worth knowing?
+The table contains chemical measurements of 178 wines. Three numbers were typed wrongly, and a
+sensor failed now and then. Does a single call find the errors, and everything else worth
+knowing?
 """
 
 # %%
-# In two cells the decimal point is missing, in one it is at the wrong place. Two columns come from
-# the same instrument, which failed for some of the wines. A column has been entered twice, in
-# other units.
+# In two cells the decimal point is missing, and in one it is in the wrong place. Two columns
+# come from the same instrument, which failed for some of the wines. A column has been entered
+# twice, in other units.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +35,8 @@ page = report(X)
 page
 
 # %%
-# The same as text. The broken cells are listed by name, with the values that the other cells let
-# expect.
+# Print the same findings as text. The broken cells are listed by name, with the values
+# expected from the other cells.
 
 for finding in page.findings:
     print(f"{finding.title}: {finding.text}")
@@ -49,7 +50,7 @@ noise = report(rng.normal(size=(178, 14)))
 print(noise)
 
 # %%
-# The largest of the broken cells are far from everything that the noise can do.
+# The largest errors of the broken cells are far beyond anything that noise could cause.
 
 cells = next(one for one in page.findings if one.name == "cells").lines
 labels = [f"wine {row}, {column}" for row, column, *_ in cells]

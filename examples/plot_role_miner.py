@@ -8,9 +8,10 @@ rows find the policy exactly as long as there are no exceptions: what happens be
 """
 
 # %%
-# For each method we measure how many entries of the roles are wrong, and how often the permissions
-# that a person's roles grant differ from the policy. The first method never gives a person more
-# permissions than he has; the other methods weigh false positives and false negatives.
+# For each method we measure how many entries of the roles are wrong, and how often the
+# permissions that a person's roles grant differ from the policy. The first method never gives
+# people more permissions than they have; the other methods weigh false positives against false
+# negatives.
 
 import warnings
 

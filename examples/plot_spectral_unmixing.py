@@ -66,11 +66,11 @@ for name, (_, _, angles, fits) in results.items():
     )
 
 # %%
-# Plot the maps of one substance and the spectra of all (true spectra in grey, each scaled to the
-# same height). With sparse amounts, three of four spectra are found to within a degree, and so are
-# the maps of all; the fourth spectrum is twelve degrees off. Plain factorisation leaves a little
-# of the other substances in each spectrum. Independent components fail: amounts that add up to one
-# are not independent.
+# Plot the maps of one substance and the spectra of all (true spectra in grey, each scaled to
+# the same height). With sparse amounts, three of four spectra are found to within a degree,
+# and the fourth spectrum is twelve degrees off; the maps of all four substances are found.
+# Plain factorisation leaves a little of the other substances in each spectrum. Independent
+# components fail: amounts that add up to one are not independent.
 
 fig, axes = plt.subplots(2, 4, figsize=(13, 5.4), layout="constrained")
 axes[0, 0].imshow(amounts[:, 0].reshape(size, size), cmap="viridis")

@@ -8,9 +8,9 @@ costs no more than slack for the other class, so it is cheapest to sacrifice the
 """
 
 # %%
-# Two of 300 features are relevant. We vary the cost of slack, C, and measure on test samples which
-# fraction of each class is recognised. The number of features is the number that has to be paid
-# for.
+# Two of 300 features are relevant. We vary the cost of slack, C, and measure on test samples
+# which fraction of each class is recognised. The middle panel counts the features that each
+# machine keeps.
 
 import matplotlib.pyplot as plt
 import numpy as np
