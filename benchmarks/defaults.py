@@ -65,22 +65,22 @@ ELSEWHERE = {
     "CoreVectorRanker": "ranks pairs within queries",
     "DictionaryDenoiser": "accepts a single image",
     "DictionaryInpainter": "accepts a single image",
-    "DoubleCenterer": "a step on kernel matrices",
+    "DoubleCenterer": "a step for kernel matrices",
     "HierarchicalSlowFeatureAnalysis": "accepts a video",
-    "IncrementalSlowFeatureAnalysis": "needs rows in the order of time",
+    "IncrementalSlowFeatureAnalysis": "needs rows in temporal order",
     "JamesStein": "estimates a mean",
-    "KernelNormalizer": "a step on kernel matrices",
-    "KernelProjector": "a step on kernel matrices",
+    "KernelNormalizer": "a step for kernel matrices",
+    "KernelProjector": "a step for kernel matrices",
     "KernelTransformer": "a step before a kernel machine",
-    "KernelWhitener": "a step on kernel matrices",
+    "KernelWhitener": "a step for kernel matrices",
     "MinimumEnclosingBall": "encloses all rows that it is fitted to",
     "MinorComponentAnalysis": "finds the directions of least variance",
     "SampleColumn": "converts samples",
     "SeriesFormatter": "converts samples",
-    "SlowFeatureAnalysis": "needs rows in the order of time",
+    "SlowFeatureAnalysis": "needs rows in temporal order",
     "SparseCoder": "needs a dictionary",
-    "SpectrumCorrector": "a step on kernel matrices",
-    "TimeDelayEmbedding": "needs rows in the order of time",
+    "SpectrumCorrector": "a step for kernel matrices",
+    "TimeDelayEmbedding": "needs rows in temporal order",
 }
 
 # Reason why a class is behind the closest scikit-learn estimator by more than the margin, for the
@@ -89,14 +89,17 @@ COPIES = (
     "`NMF()` keeps as many components as the table has columns, so it reproduces the table"
 )
 REASONS = {
-    "BooleanKMeans": "its centres are Boolean, so that you can read them as roles; means are "
-    "not Boolean",
+    "BooleanKMeans": (
+        "its centres are Boolean, so you can read them as roles; means are not Boolean"
+    ),
     "BridgeRegression": (
         "its penalty is a quarter of the penalty of `Lasso()`, and the exponents differ"
     ),
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
-    "DTWNeighborsClassifier": "aligns values of different times, which are not comparable in "
-    "standardised columns; ahead on raw columns",
+    "DTWNeighborsClassifier": (
+        "aligns values at different times, which are not comparable in standardised "
+        "columns; ahead on raw columns"
+    ),
     "DictionaryClassifier": "designed for at least 20 columns, and warns if there are fewer",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
@@ -117,8 +120,10 @@ REASONS = {
     "SparseNMF": "two components by default; `NMF()` keeps all columns",
     "SparseRepresentationClassifier": "designed for at least 20 columns, and warns if there are "
     "fewer",
-    "TimeSeriesKMeans": "aligns values of different times, which are not comparable in "
-    "standardised columns; equal on raw columns",
+    "TimeSeriesKMeans": (
+        "aligns values at different times, which are not comparable in standardised "
+        "columns; equal on raw columns"
+    ),
 }
 
 

@@ -184,11 +184,12 @@ def limit(name, shown):
 
 
 LATER = """\
-Apart from importing scikit-learn, a later process spends two fifths of its time on importing numba
-and nearly all of the rest on registering numba's own functions, which numba does before it opens
-the first file of the cache: neither step can be avoided. Reading and linking compiled functions
-takes 0.01 to 0.05 s. Methods whose two times are equal have no compiled code. Other programs that
-run at the same time also increase the processor time.
+Apart from importing scikit-learn, a later process spends two fifths of its time
+on importing numba. It spends nearly all of the rest on registering numba's own functions,
+which numba does before it opens the first file of the cache. Neither step can be avoided.
+Reading and linking compiled functions takes 0.01 to 0.05 s. Methods whose two times are equal
+have no compiled code. Other programs that run at the same time also increase the processor
+time.
 """
 
 

@@ -5,9 +5,9 @@ How many measurements does a sparse signal need?
 A signal of 256 values is a sum of a few cosines. Basis pursuit recovers it from a quarter as
 many random samples. The minimum-energy solution for the same samples is useless. The right
 panel shows how often the coefficients are recovered exactly as the number of non-zero
-coefficients grows, for basis pursuit and for orthogonal matching pursuit from scikit-learn,
-which is given the correct number. The dotted line marks the number at which theory predicts
-that basis pursuit fails.
+coefficients grows. It compares basis pursuit with orthogonal matching pursuit from
+scikit-learn, which is given the correct number. The dotted line marks the number at which
+theory predicts that basis pursuit fails.
 """
 
 import matplotlib.pyplot as plt

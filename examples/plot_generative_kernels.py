@@ -46,9 +46,9 @@ words, y = [n for n, _ in pairs], np.array([code for _, code in pairs])
 print(len(words), "words,", words[:3])
 
 # %%
-# We use two models. One is a chain of letters, estimated from the training words of each fold. The
-# other is a hidden Markov model with two states, vowels and consonants, written by hand: it
-# alternates between the states, and each state emits its letters as often as they occur.
+# We use two models. One is a chain of letters, estimated from the training words of each fold.
+# The other is a hidden Markov model with two states, vowels and consonants, written by hand.
+# It alternates between the states, and each state emits its letters as often as they occur.
 
 counts = np.array(
     [sum(word.count(letter) for word in words) for letter in LETTERS], dtype=float

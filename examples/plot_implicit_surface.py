@@ -2,12 +2,13 @@
 How do I fit a surface to scattered points?
 ===========================================
 
-A scanner gives points on the surface of a body, here a bumpy ring. The surface is the zero set of
-a function that core vector regression learns: points on the surface get the value 0, and points a
-little inside and outside, along the normals, get a negative and a positive constant. A wide kernel
-finds the shape but not the bumps; a narrow one has no values far from the points. As in the paper
-by Tsang, Kwok and Lai, the regression is therefore repeated: a second and a third machine, with
-kernels of half and a quarter of the width, predict the residuals of the machines before them.
+A scanner gives points on the surface of a body, here a bumpy ring. The surface is the zero set
+of a function that core vector regression learns. Points on the surface get the value 0; points
+a little inside and outside, along the normals, get a negative and a positive constant. A wide
+kernel finds the shape but not the bumps; a narrow one has no values far from the points. As in
+the paper by Tsang, Kwok and Lai, the regression is therefore repeated: a second and a third
+machine, with kernels of half and a quarter of the width, predict the residuals of the machines
+before them.
 """
 
 # %%

@@ -25,11 +25,11 @@ errors = {
 }
 
 # %%
-# Each line connects the early average of a player, the shrunken value, and the average over the
-# rest of the season. The estimates keep the order of the players and are much closer to the true
-# values overall. They are not closer for every player: players who were below average and stayed
-# there are moved away from their later results, and the estimate for the best batter, Clemente, is
-# 0.05 below his later average.
+# Each line connects the early average of a player, the shrunken value, and the average over
+# the rest of the season. The estimates keep the order of the players and are much closer to
+# the true values overall. They are not closer for every player. Players who were below average
+# and stayed there are moved away from their later results, and the estimate for the best
+# batter, Clemente, is 0.05 below his later average.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.2), width_ratios=(2.2, 1), layout="constrained"

@@ -24,10 +24,10 @@ titles = {"neighbors": "neighbours, no labels", "class": "classes", "marginal": 
 # %%
 # Colours show odd and even digits, numbers the ten digits; all rows shown are unseen. Without
 # labels, the graph of neighbours groups digits that look alike. The graph of classes makes the
-# fewest errors although only its first feature is informative, because two means span one
-# direction: the kernel moves the five parts of a class to one place. The graph of margins requires
-# less: neighbours of the same class should be close together and neighbours of different classes
-# far apart. It therefore keeps the digits visible.
+# fewest errors, although only its first feature is informative, because two means span one
+# direction. The kernel moves the five parts of a class to one place. The graph of margins
+# requires less: neighbours of the same class should be close together and neighbours of
+# different classes far apart. It therefore keeps the digits visible.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, (graph, title) in zip(axes, titles.items(), strict=True):

@@ -35,7 +35,7 @@ bound = [model.relaxation_bound_ for model in models] / np.array(scatter)
 # %%
 # In the middle, over a decade of widths, all samples are labelled correctly. Wide kernels cut
 # the ring in two, as k-means does, and narrow ones make all samples equally far apart. You can
-# see which width is right: there the objective meets its lower bound, which proves that no
+# see which width is right. There the objective meets its lower bound, which proves that no
 # other clustering is better, and it is the smallest fraction of the total scatter. For wide
 # kernels the objective stays far above the bound.
 

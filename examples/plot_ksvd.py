@@ -2,10 +2,10 @@
 Which patterns make up a photograph?
 ====================================
 
-We code small patches of a photograph with four atoms each: cosines, principal components, or atoms
-that K-SVD learns from the patches themselves. Principal components are the best four patterns for
-*all* patches; a dictionary lets each patch choose its own four, and a learned dictionary contains
-the building blocks of the photograph: edges and textures.
+We code small patches of a photograph with four atoms each: cosines, principal components, or
+atoms that K-SVD learns from the patches themselves. Principal components are the best four
+patterns for *all* patches, whereas a dictionary lets each patch choose its own four. A learned
+dictionary contains the building blocks of the photograph: edges and textures.
 """
 
 # %%

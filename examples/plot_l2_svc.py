@@ -4,9 +4,9 @@ What does squaring the slack change?
 ====================================
 
 The data are two kinds of wine with two measurements. The hinge loss ignores the samples on the
-correct side of the margin, and many on the margin itself; squared slack gives every sample inside
-the margin a weight proportional to its slack. The boundary is about the same, the support is
-larger, and the error on unseen samples varies less with C.
+correct side of the margin, and many samples on the margin itself. Squared slack gives every
+sample inside the margin a weight proportional to its slack. The boundary is about the same,
+the support is larger, and the error on unseen samples varies less with C.
 """
 
 # %%

@@ -50,12 +50,12 @@ for share in shares:
         errors[name].append(np.sqrt(np.mean((filled - truth)[hidden] ** 2)))
 
 # %%
-# With one rating in twenty, no method is much better than the column means: 15 numbers per item
-# cannot determine three tastes. From one in ten on, the low rank helps, and from one in five on,
-# the completed cells are closer to the true values than a rating by the user would be, because a
-# rating carries noise. Nearest neighbours suffer most, because two users have few rated items in
-# common. The right panel shows how the weight of the nuclear norm was chosen for the table with 40
-# % known cells: the error on hidden ratings along the path.
+# With one rating in twenty, no method is much better than the column means: 15 numbers per
+# item cannot determine three tastes. From one in ten on, the low rank helps. From one in five
+# on, the completed cells are closer to the true values than a rating by the user would be,
+# because a rating carries noise. Nearest neighbours suffer most, because two users have few
+# rated items in common. The right panel shows how the weight of the nuclear norm was chosen
+# for the table with 40 % known cells: the error on hidden ratings along the path.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
 for name, values in errors.items():

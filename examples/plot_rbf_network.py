@@ -38,11 +38,11 @@ def error(k, way, seed):
 errors = {way: [np.mean([error(k, way, s) for s in range(5)]) for k in sizes] for way in ways}
 
 # %%
-# The selected centres (red dots; the middle panel shows the twelve centres of k-means) lie where
-# the surface is not flat; the centres of k-means cover the samples evenly, and most of them lie
-# where there is nothing to explain. The right panel shows the error against the true surface,
-# averaged over five starts: five selected centres do better than eighty that were placed without
-# looking at the surface.
+# The selected centres (red dots; the middle panel shows the twelve centres of k-means) lie
+# where the surface is not flat. The centres of k-means cover the samples evenly, and most of
+# them lie where there is nothing to explain. The right panel shows the error against the true
+# surface, averaged over five starts: five selected centres do better than eighty that were
+# placed without looking at the surface.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, way in zip(axes, ("ols", "k-means"), strict=False):

@@ -66,9 +66,9 @@ for name, courses in errors.items():
     print(f"{name}: {mean[0]:.2f} stars off after 10 films, {mean[-1]:.2f} after 200")
 
 # %%
-# Ten films are enough to do better than the mean of the other viewers, which ignores taste. Up to
-# fifty films, ridge regression, refitted each time, is better; after that the perceptron, which
-# has seen each film only once and keeps only a weighted sum, is just as good.
+# Ten films are enough to do better than the mean of the other viewers, which ignores taste. Up
+# to fifty films, ridge regression, refitted each time, is better. After that, the perceptron
+# is just as good, although it has seen each film only once and keeps only a weighted sum.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for name, courses in errors.items():

@@ -51,11 +51,11 @@ for size in sizes:
         angles[name].append(degrees(direction))
 
 # %%
-# The left panel shows the sensor with the wrong number, here 40 too large, and another sensor: the
-# first direction of PCA rotates towards the wrong number, whereas the direction of robust PCA
-# stays with the data. The right panel shows the angle to the true direction. With a small error
-# both are equally good; a large one rotates the direction of PCA onto the axis of that sensor. The
-# angle of robust PCA is the same to three digits, however large the error is.
+# The left panel shows the sensor with the wrong number, here 40 too large, and another sensor.
+# The first direction of PCA rotates towards the wrong number, whereas the direction of robust
+# PCA stays with the data. The right panel shows the angle to the true direction. With a small
+# error both are equally good; a large one rotates the direction of PCA onto the axis of that
+# sensor. The angle of robust PCA is the same to three digits, however large the error is.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 X = clean.copy()

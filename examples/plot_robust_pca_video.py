@@ -2,10 +2,11 @@
 How do I separate moving objects from the background of a film?
 ===============================================================
 
-A fixed camera films a scene under changing light while three objects pass. With one frame per row,
-the film is a matrix: the background is nearly the same in every row, so its rank is low; the
-objects cover few pixels of a frame, so they are sparse. Robust PCA separates the two parts; for
-comparison, we also estimate the background by ordinary PCA and by the median of each pixel.
+A fixed camera films a scene under changing light while three objects pass. With one frame per
+row, the film is a matrix: the background is nearly the same in every row, so its rank is low.
+The objects cover few pixels of a frame, so they are sparse. Robust PCA separates the two
+parts; for comparison, we also estimate the background by ordinary PCA and by the median of
+each pixel.
 """
 
 # %%

@@ -2,10 +2,10 @@
 How do I repair a film in which every tenth pixel is black or white?
 ====================================================================
 
-This is salt and pepper noise: random pixels, different ones in each frame, fail and show black or
-white whatever the scene is. A median over the neighbourhood repairs single pictures but blurs
-them. A film contains more information: its frames are alike. Robust PCA finds the failed pixels
-and estimates their values.
+This is salt and pepper noise. In each frame, different random pixels fail and show black or
+white, whatever the scene is. A median over the neighbourhood repairs single pictures but blurs
+them. A film contains more information: its frames are alike. Robust PCA finds the failed
+pixels and estimates their values.
 """
 
 # %%

@@ -2,11 +2,11 @@
 Which slow signal is hidden in a file of sensors?
 =================================================
 
-A machine has 32 sensors that are read ten times a second for a day, which gives a file of 110 MB:
-small, so that the example is fast, but nothing below would change with 100 GB. The load of the
-machine varies within seconds and dominates every sensor; its wear changes over hours. Which signal
-do slow features find in the file, which one do principal components find, and how much of the file
-is read?
+A machine has 32 sensors that are read ten times a second for a day, which gives a file of 110
+MB. The file is small so that the example is fast, but nothing below would change with 100 GB.
+The load of the machine varies within seconds and dominates every sensor; its wear changes over
+hours. Which signal do slow features find in the file, which one do principal components find,
+and how much of the file is read?
 """
 
 # %%
@@ -39,10 +39,11 @@ for first in range(0, N_ROWS, BLOCK):
 del file
 
 # %%
-# A memory map is a table whose rows are read when they are needed. Slow features are computed in
-# one pass, 64 MiB at a time; the outputs for its rows are computed in the same way. Slow means
-# that the feature changes little within a minute, which is 600 rows: from one row to the next, the
-# noise changes more than the load. scikit-learn's IncrementalPCA works in chunks as well.
+# A memory map is a table whose rows are read when they are needed. Slow features are computed
+# in one pass, 64 MiB at a time; the outputs for its rows are computed in the same way. Slow
+# means that the feature changes little within a minute, which is 600 rows: from one row to the
+# next, the noise changes more than the load. The class IncrementalPCA of scikit-learn works in
+# chunks as well.
 
 sensors = np.load(path, mmap_mode="r")
 slow = SlowFeatureAnalysis(n_components=1, lag=600).fit(sensors)

@@ -7,9 +7,9 @@ belongs to a substring. Which substrings indicate a language?
 """
 
 # %%
-# The data are names of countries and languages in eight languages, from the Unicode consortium by
-# way of Babel, which comes with Sphinx; we leave out names that occur in more than one of the
-# languages.
+# The data are names of countries and languages in eight languages, from the Unicode consortium
+# by way of Babel, which comes with Sphinx. We leave out names that occur in more than one of
+# the languages.
 
 from collections import Counter
 

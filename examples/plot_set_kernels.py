@@ -7,8 +7,9 @@ separates the departments?
 """
 
 # %%
-# Each department has ten rights that its people hold more often than others; the total number of
-# rights per person varies by a factor of ten and is unrelated to the department.
+# Each department has ten rights that its people hold more often than other people do. The
+# total number of rights per person varies by a factor of ten and is unrelated to the
+# department.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -9,8 +9,8 @@ there are trials. Which electrodes, at which times, identify the kind of an unse
 
 # %%
 # The trials are generated with a known truth: the noise is correlated in time and shared by
-# neighbouring electrodes; in one of two kinds of trials a short wave appears at electrode 5 after
-# 200 ms, and a weaker one at electrode 11 after 340 ms.
+# neighbouring electrodes. In one of two kinds of trials, a short wave appears at electrode 5
+# after 200 ms, and a weaker one at electrode 11 after 340 ms.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -63,9 +63,10 @@ for name, model in models.items():
 
 # %%
 # The support vector machine with all numbers is overwhelmed by noise. The L1 penalty finds the
-# waves but also keeps dozens of other numbers. The support feature machine pays for the number of
-# features: it uses the peaks of both waves, and the neighbour of the first with a negative weight,
-# which removes the noise that the two electrodes share. It is the most accurate.
+# waves but also keeps dozens of other numbers. The support feature machine pays for the number
+# of features. It uses the peaks of both waves. It also gives the neighbour of the first
+# electrode a negative weight, which removes the noise that the two electrodes share. It is the
+# most accurate.
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.8), sharey=True, layout="constrained")
 for ax, (name, weights) in zip(axes, maps.items(), strict=True):

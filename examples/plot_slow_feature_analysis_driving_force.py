@@ -6,10 +6,10 @@ The parameter of a logistic map varies with time, and we see only the chaotic se
 function of a window of four values follows the hidden parameter almost exactly, although neither
 the map nor the parameter is known. The experiment on the left comes from Wiskott (2003).
 
-The usual tool, moving averages, also gets close on the left if you combine the mean and the
-variance by a regression on the parameter that you want to find, and smooth over the width that
-turns out best. On the right the parameter varies ten times faster. Now averages blur it, whereas a
-function of four values does not.
+Moving averages are the usual tool. They also get close on the left if you combine the mean and
+the variance by a regression on the parameter that you want to find, and smooth over the width
+that turns out best. On the right the parameter varies ten times faster. Now averages blur it,
+whereas a function of four values does not.
 """
 
 # %%

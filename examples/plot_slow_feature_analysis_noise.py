@@ -2,11 +2,11 @@
 How do I find a slow drift in noisy sensors?
 ============================================
 
-Twelve sensors see a slow drift, a rotation and a changing load; each adds independent white noise.
-A linear function of one row can only average the sensors, and noise of half their standard
-deviation already hides the drift from it. A function of five consecutive rows averages over time
-as well: after a delay embedding, slow feature analysis keeps the drift whereas principal and
-independent components of the same rows lose it.
+Twelve sensors see a slow drift, a rotation and a changing load; each adds independent white
+noise. A linear function of one row can only average the sensors, and noise of half their
+standard deviation already hides the drift from it. A function of five consecutive rows
+averages over time as well. After a delay embedding, slow feature analysis keeps the drift,
+whereas principal and independent components of the same rows lose it.
 """
 
 # %%

@@ -3,11 +3,11 @@ Can slowness undo a non-linear mixture?
 =======================================
 
 Two independent sources are wound into a spiral. No linear method can unmix them: independent
-component analysis finds two other directions in the plane. The slowest function of the mixture is
-a monotone function of the slower source. The functions after it are mostly further functions of
-the same source, because these are slow as well; so we remove all functions of the source found
-first, and look for the slowest function of the remainder (an idea of Sprekeler, Zito and Wiskott,
-2014). This function follows the other source.
+component analysis finds two other directions in the plane. The slowest function of the mixture
+is a monotone function of the slower source. The functions after it are mostly further
+functions of the same source, because these are slow as well. We therefore remove all functions
+of the source found first, and look for the slowest function of the remainder (an idea of
+Sprekeler, Zito and Wiskott, 2014). This function follows the other source.
 """
 
 # %%

@@ -33,8 +33,9 @@ models = [
 ]
 
 # %%
-# A function of ten inputs, five of which are irrelevant, leaves a thousand times more to learn:
-# the error falls with the number of inducing inputs, for 20,000 samples within seconds.
+# A function of ten inputs, five of which are irrelevant, leaves a thousand times more to
+# learn: the error falls with the number of inducing inputs. A fit to 20,000 samples takes
+# seconds.
 
 big, target = make_friedman1(20_000, noise=1.0, random_state=0)
 new, truth = make_friedman1(2_000, noise=0.0, random_state=1)

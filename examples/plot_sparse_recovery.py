@@ -2,11 +2,11 @@
 Can I recover a signal from ten samples?
 ========================================
 
-Two tones are sampled at ten random places of a window of ten seconds: far fewer samples than the
-sampling theorem requires. Recovery in the Fourier basis finds both tones, because it looks for few
-of them. Ten samples are not always enough. The right panel shows how often the signal is recovered
-as the number of samples grows, over random places, for orthogonal matching pursuit, which is given
-the number of terms (two), and for basis pursuit, which is not. The tones lie on the frequencies of
+Two tones are sampled at ten random places of a window of ten seconds: far fewer samples than
+the sampling theorem requires. Recovery in the Fourier basis finds both tones, because it looks
+for few of them. Ten samples are not always enough. The right panel shows how often the signal
+is recovered from random places as the number of samples grows. Orthogonal matching pursuit is
+given the number of terms (two), and basis pursuit is not. The tones lie on the frequencies of
 the window; between them they would not be sparse.
 """
 

@@ -80,11 +80,11 @@ curves = {name: [accuracy(cls(decay=d)) for d in decays] for name, cls in kernel
 matrices = {d: Normalized(AllSubtree(decay=d))(encoded) for d in (0.1, 1.0)}
 
 # %%
-# With a decay of 1 the subtrees of a few long functions outnumber everything else: a function is
-# similar only to itself, the matrix on the right is close to the identity, and little is learned.
-# A decay of 0.3 or less gives small subtrees more influence, and the kernel does better than the
-# counts. Complete subtrees are never numerous and need no decay; from the root, functions share
-# almost nothing.
+# With a decay of 1, the subtrees of a few long functions outnumber everything else. A function
+# is then similar only to itself, the matrix on the right is close to the identity, and little
+# is learned. A decay of 0.3 or less gives small subtrees more influence, and the kernel does
+# better than the counts. Complete subtrees are never numerous and need no decay; from the
+# root, functions share almost nothing.
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", width_ratios=[1.3, 1, 1])
 for (name, values), marker in zip(curves.items(), "os^", strict=True):

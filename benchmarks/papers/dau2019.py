@@ -106,12 +106,12 @@ ENTRY = Entry(
     title="Nearest neighbours under dynamic time warping",
     cites="Dau et al. 2019, the UCR archive; Bagnall et al. 2018, the UEA archive",
     source=(
-        "the table `DataSummary.csv`, which comes with the archive. It contains the errors of "
-        "one-nearest-neighbour classification with the Euclidean distance, with dynamic time "
-        "warping and the radius learned there (in percent of the length), and with dynamic time "
-        "warping without a band. For radii that our classifier learns, the expected values come "
-        "from the table of accuracies `singleTrainTest.csv` in the tslearn package, column "
-        "`DTW_Rn_1NN`."
+        "the table `DataSummary.csv`, which comes with the archive. It contains the errors "
+        "of one-nearest-neighbour classification with three distances: the Euclidean "
+        "distance, dynamic time warping with the radius learned there (in percent of the "
+        "length), and dynamic time warping without a band. For radii that our classifier "
+        "learns, the expected values come from the table of accuracies `singleTrainTest.csv` "
+        "in the tslearn package, column `DTW_Rn_1NN`."
     ),
     values=values,
     remarks=(

@@ -155,13 +155,13 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "There are 350 rows and 48 features; each source has 24 features and shares 8 of them "
-        "with each of the other two sources. KMeans and NMF come from scikit-learn; we round "
-        "the centres of KMeans at one half and the parts of NMF at half of their maximum. "
-        "RoundedSVD chooses its thresholds by reconstruction error. At 80 % noise every "
-        "method fails on data of this size, and NMF has slightly fewer wrong bits than the "
-        "others: at this level, the sources of maximum likelihood are often not the true "
-        "sources."
+        "There are 350 rows and 48 features; each source has 24 features and shares 8 of "
+        "them with each of the other two sources. KMeans and NMF come from scikit-learn; we "
+        "round the centres of KMeans at one half and the parts of NMF at half of their "
+        "maximum. RoundedSVD chooses its thresholds by reconstruction error. At 80 % noise, "
+        "every method fails on data of this size, and NMF has slightly fewer wrong bits than "
+        "the other methods. At this level, the sources of maximum likelihood are often not "
+        "the true sources."
     ),
     not_reached=("80 % noise",),
 )

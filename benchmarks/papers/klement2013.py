@@ -141,17 +141,17 @@ ENTRY = Entry(
     "Anders, Martinetz: The support feature machine: classification with the least number of "
     "features and application to neuroimaging data. Neural Computation 25(6), 2013, pp. 1548-84.",
     source=(
-        "the abstract of Klement et al. 2013 says that the machine finds the smallest subspace "
-        "in which the classes are linearly separable without error, with fewer features than "
-        "support vector machines. The objective falls in every step because it is concave "
-        "(Weston et al. 2003). We chose the other values ourselves."
+        "according to the abstract of Klement et al. 2013, the machine finds the smallest "
+        "subspace in which the classes are linearly separable without error, and needs fewer "
+        "features than support vector machines. The objective falls in every step because it "
+        "is concave (Weston et al. 2003). We chose the other values ourselves."
     ),
     remarks=(
-        "The tables of both papers were not available, so we draw problems of the same kind. The "
-        "weights of the integer program are at most 100. By default, the sizes of the weights "
-        "and the slack also have a cost. In two of ten draws with 1000 features, the optimum "
-        "therefore uses only four of the five relevant features, even if the machine is given "
-        "only these five; it then predicts less accurately."
+        "The tables of both papers were not available, so we draw problems of the same kind. "
+        "The weights of the integer program are at most 100. By default, the sizes of the "
+        "weights and the slack also have a cost. In two of ten draws with 1000 features, the "
+        "optimum therefore uses only four of the five relevant features, even if the machine "
+        "is given only these five. It then predicts less accurately."
     ),
     values=values,
     not_reached=("100 samples, 5 relevant of 1000, 10 draws",),

@@ -99,7 +99,7 @@ ENTRY = Entry(
         "values, as `squared=True` does, whereas the paper of Marteau 2009 and other "
         "libraries add absolute differences. The program also allows the first points of "
         "one series to be deleted at the cost of their steps alone, which the paper "
-        "forbids; with this boundary condition, GunPoint and TwoLeadECG agree as well. As "
+        "forbids. With this boundary condition, GunPoint and TwoLeadECG agree as well. As "
         "on [the other page about the archive](paper_dau2019.md), the data sets are read "
         "from the aeon and tslearn packages, and from the folder that the environment "
         f"variable `{archive.ARCHIVE}` names."

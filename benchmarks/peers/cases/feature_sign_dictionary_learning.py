@@ -158,8 +158,8 @@ SMALL = ("3,000 patches, 100 atoms, 20 passes",)
 CASE = Case(
     title="Dictionaries learned with an l1 penalty",
     question=(
-        "After the same number of passes over the data, how low is the objective of l1 "
-        "dictionary learning on 8 x 8 patches of two photographs, and how long does it take?"
+        "After the same number of passes over 8 x 8 patches of two photographs, how low is "
+        "the objective of l1 dictionary learning, and how long do the passes take?"
     ),
     remarks=(
         "All contenders use one thread and the same start. The objective is computed from "

@@ -132,8 +132,8 @@ def mvlearn(views):
 CASE = Case(
     title="Kernel CCA: two views, exact",
     question=(
-        "How long does it take to find the five leading pairs of functions of two views, with "
-        "Gaussian kernels and the same regularisation, and do all contenders find the same "
+        "How long does it take to find the five leading pairs of functions of two views, "
+        "with Gaussian kernels and the same regularisation? Do all contenders find the same "
         "pairs?"
     ),
     remarks=(

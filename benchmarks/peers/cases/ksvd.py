@@ -161,15 +161,16 @@ CASE = Case(
     title="Dictionaries learned from image patches",
     question=(
         "How long does it take to learn a dictionary of 256 atoms from 8 x 8 patches of two "
-        "photographs, and how well does the dictionary code the patches with four atoms each?"
+        "photographs? How well does the dictionary code the patches with four atoms each?"
     ),
     remarks=(
         "All contenders run in one thread. `rmse` is computed on the training patches, coded "
-        "with the final atoms by the same plain orthogonal matching pursuit for all contenders. "
-        "The online method of spams updates its atoms after every 512 patches; `KSVD` updates "
-        "them after every 2,048 patches (750 at the small size) and once more, together with the "
-        "coefficients, at the end of a pass. Updating only once per pass, as in K-SVD as "
-        "published, takes less time but learns about half as much from a pass."
+        "with the final atoms by the same plain orthogonal matching pursuit for all "
+        "contenders. The online method of spams updates its atoms after every 512 patches. "
+        "`KSVD` updates them after every 2,048 patches (750 at the small size). At the end "
+        "of a pass, it updates them once more, together with the coefficients. Updating only "
+        "once per pass, as in K-SVD as published, takes less time but learns about half as "
+        "much from a pass."
     ),
     ours="KSVD",
     sizes=SIZES,

@@ -39,8 +39,8 @@ CASE = Case(
     title="Lasso codes of image patches",
     question=(
         "How long does it take to code noisy 8 x 8 patches by the lasso, "
-        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, with an over-complete dictionary of 256 cosines, "
-        "and how close is the worst code to the optimum?"
+        f"`1/2 |x - a D|^2 + {ALPHA:.0f} |a|_1`, with an over-complete dictionary of 256 "
+        "cosines? How close is the worst code to the optimum?"
     ),
     remarks=(
         "Patches have mean zero. The dictionary of 2,000 atoms is Gaussian and has 1,000 "

@@ -153,8 +153,8 @@ LARGE = {"1500 x 1500, rank 10, 30 % known, noise 0.1": (1500, 1500, 10, 0.3, 0.
 CASE = Case(
     title="Matrix completion",
     question=(
-        "How long does it take to complete a low-rank table from 30 or 40 % of its cells, and "
-        "how close does each program come to the optimum of the nuclear norm?"
+        "How long does it take to complete a low-rank table from 30 or 40 % of its cells? "
+        "How close does each program come to the optimum of the nuclear norm?"
     ),
     remarks=(
         "The exact problem is to find the table of smallest nuclear norm that agrees with the "

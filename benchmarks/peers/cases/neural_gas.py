@@ -118,10 +118,10 @@ CASE = Case(
     ),
     remarks=(
         "The error is the mean squared distance to the nearest prototype, computed in the "
-        "same way for all contenders, in thousandths of the total variance. k-means is much "
-        "faster, so the question is how many of its starts, each initialised by k-means++, "
-        "are as good as one run of neural gas. A self-organising map keeps its prototypes on "
-        "a grid, which is its purpose, at the cost of a larger error."
+        "same way for all contenders, in thousandths of the total variance. Because k-means "
+        "is much faster, the question is how many of its starts, each initialised by "
+        "k-means++, are as good as one run of neural gas. A self-organising map keeps its "
+        "prototypes on a grid, which is its purpose, at the cost of a larger error."
     ),
     ours="NeuralGas",
     sizes=SIZES,

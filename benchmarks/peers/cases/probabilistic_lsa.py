@@ -171,7 +171,7 @@ CASE = Case(
         "about 2.4e5 non-zero counts. For every contender, the same routine fits the "
         "mixtures of its topics to the training words, to 1e-6 nats per token. Before "
         "held-out words are scored, one per cent of each topic is replaced by the word "
-        "frequencies in all documents; otherwise a single word that does not occur in a "
+        "frequencies in all documents. Otherwise, a single word that does not occur in a "
         "topic would dominate the result."
     ),
     ours="ProbabilisticLSA",

@@ -121,8 +121,8 @@ CASE = Case(
     title="Support feature machine: linear programs",
     question="How long do all linear programs of one fit take with three solvers?",
     remarks=(
-        "The time covers the whole fit except the refit: all programs until the weights "
-        "repeat. All contenders solve the same programs."
+        "The time covers the whole fit except the refit, that is, all programs until the "
+        "weights repeat. All contenders solve the same programs."
     ),
     ours="highs",
     sizes=SMALL | PUBLISHED | LARGE,

@@ -92,7 +92,7 @@ CASE = Case(
     title="Sparse canonical correlation: the first pair",
     question=(
         "How long does it take to find a pair of sparse weight vectors for two views, within "
-        "the same bounds, and how large is the covariance of the scores, which all contenders "
+        "the same bounds? How large is the covariance of the scores, which all contenders "
         "maximise?"
     ),
     remarks=(

