@@ -77,7 +77,7 @@ REASONS = {
     "HierarchicalSlowFeatureAnalysis": "finds linear, then quadratic slow features, and projects "
     "rows on both",
     "IncompleteCholesky": "draws pivots block by block; `Nystroem` draws all of them at once",
-    "KernelCCA": "decomposes two kernel matrices of 30 rows; `CCA` works on 5 columns",
+    "KernelCCA": "decomposes two kernel matrices of 30 rows, whereas `CCA` works on 5 columns",
     "NuclearNormImputer": "chooses its penalty by cross-validation, with 80 completions",
     "RobustPCA": (
         "separates outliers by several convex programs; `transform` runs a robust "

@@ -118,7 +118,7 @@ CASE = Case(
     figures={"error": "fraction of bits in which rows differ from the nearest centre"},
     targets=(
         Target(
-            text="at least 10 times as fast as kmodes at equal or lower error",
+            text="at least 10 times as fast as kmodes, with an equal or lower error",
             check=_ten_times,
         ),
     ),

@@ -295,7 +295,7 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="test error no larger than the error of the tuned SVC plus 0.1 point",
+            text="test error at most 0.1 points above the error of the tuned SVC",
             check=_as_good,
         ),
         at_most(
@@ -310,8 +310,10 @@ CASE = Case(
             check=_small_tables,
         ),
         Target(
-            text="flipped labels: no slower than SVC, at most twice as long as Nystroem with "
-            "LinearSVC, at no larger error",
+            text=(
+                "flipped labels: no slower than SVC, at most twice as long as Nystroem with "
+                "LinearSVC, with no larger error"
+            ),
             check=_wrong_labels,
         ),
         Target(text="SVC takes at least 5 times as long at 100 000", check=_faster),

@@ -121,7 +121,7 @@ CASE = Case(
         "support": "support vectors",
     },
     targets=(
-        Target(text="AUC no lower than OneClassSVM at 100 000", check=_auc),
+        Target(text="AUC no lower than the AUC of OneClassSVM at 100 000", check=_auc),
         Target(text="OneClassSVM takes at least 20 times as long at 100 000", check=_ratio),
         Target(text="fraction flagged within half a point", check=_flagged),
     ),

@@ -191,7 +191,10 @@ CASE = Case(
         Target(text="SVR on all samples takes 5 times as long", check=_against("time")),
         Target(text="fewer support vectors than SVR", check=_against("support")),
         Target(
-            text="RMSE no larger than Nystroem with ridge regression if that is no slower",
+            text=(
+                "RMSE no larger than with Nystroem and ridge regression, if that pipeline "
+                "is no slower"
+            ),
             check=_in_equal_time,
         ),
     ),

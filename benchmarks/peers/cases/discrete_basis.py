@@ -146,7 +146,10 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="10 times as fast as peers that explain anything, at equal or lower error",
+            text=(
+                "10 times as fast as each peer that explains any entries, with an equal or "
+                "lower error"
+            ),
             check=_ten_times,
         ),
     ),

@@ -130,7 +130,7 @@ CASE = Case(
             requires="pyoselm>=1.2",
             note="one fit without penalty",
             sizes=("500 x 8, 50 neurons", MIDDLE, "1,000 x 8, 50 neurons"),
-            why_not="pseudo-inverse of all hidden outputs",
+            why_not="needs the pseudo-inverse of all hidden outputs",
         ),
     },
     quality=quality,

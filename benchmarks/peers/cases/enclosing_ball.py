@@ -106,7 +106,7 @@ CASE = Case(
             peer=False,
             note="the same class with `solver='away_steps'`, gap 1e-6",
             sizes=("1 000 x 5", "10 000 x 10", "100 000 x 10"),
-            why_not="one pass for every step",
+            why_not="needs one pass for every step",
         ),
         "cvxpy, dual": Contender(
             run=dual_by_cvxpy,

@@ -238,8 +238,10 @@ CASE = Case(
     targets=(
         Target(text="lower error than scikit-learn in less time", check=_sklearn_beaten),
         Target(
-            text="faster than every peer for the same number of passes, at equal or lower "
-            "error (batches of 1024)",
+            text=(
+                "faster than every peer for the same number of passes, with an equal or "
+                "lower error (batches of 1024)"
+            ),
             check=_peers_beaten,
         ),
         at_most("error after 30 passes", "KSVD", "rmse", 10.3, sizes=[LONG]),

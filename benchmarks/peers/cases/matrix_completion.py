@@ -227,7 +227,7 @@ CASE = Case(
     targets=(
         at_most("relative gap at most 1e-4", "NuclearNormImputer", "gap", 1e-4),
         at_most(
-            "nuclear norm at most 1e-6 above the planted one",
+            "nuclear norm at most 1e-6 above the planted nuclear norm",
             "NuclearNormImputer",
             "nuclear norm",
             1 + 1e-6,

@@ -114,7 +114,8 @@ CASE = Case(
         Target(text="10,000 rows under 10 seconds", check=_fast),
         Target(text="time exponent at most 1.1 from 1e4 to 1e5 rows", check=_linear),
         at_most(
-            "memory below three copies of the packed input plus six tables over assignment sets",
+            "memory below three copies of the packed input plus six tables over the "
+            "assignment sets",
             "MultiAssignmentClustering",
             "memory",
             1.0,

@@ -163,7 +163,10 @@ CASE = Case(
     quality=quality,
     figures={"error": "mean squared distance in thousandths of the variance"},
     targets=(
-        Target(text="error no larger than one start of k-means", check=_lower_than_one_start),
+        Target(
+            text=("error no larger than after one start of k-means"),
+            check=_lower_than_one_start,
+        ),
     ),
     repeat=3,
 )

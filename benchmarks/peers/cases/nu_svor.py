@@ -108,7 +108,7 @@ CASE = Case(
     quality=quality,
     figures={
         "ranks off": "mean absolute error on the training samples",
-        "objective": "objective reached, smaller is better",
+        "objective": "objective reached; smaller is better",
         "gap": "relative duality gap",
     },
     targets=(

@@ -104,7 +104,10 @@ CASE = Case(
     figures={"objective": "sum of squared distances to the nearest prototypes"},
     targets=(
         Target(
-            text="objective no higher than each peer, and at least 5 times as fast",
+            text=(
+                "objective no higher than the objective of each peer, and at least 5 times "
+                "as fast"
+            ),
             check=_faster,
         ),
     ),

@@ -205,7 +205,7 @@ CASE = Case(
     quality=quality,
     figures={
         "delta": (
-            "mean squared step of the slowest feature at unit variance: smaller is better"
+            "mean squared step of the slowest feature at unit variance; smaller is better"
         ),
         "correlation": "correlation of the slowest feature with the planted slow signal",
         "constraints": "largest deviation of the covariance of the features from the identity",

@@ -126,7 +126,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "covariance": "covariance of the scores, larger is better",
+        "covariance": "covariance of the scores; larger is better",
         "excess": "largest relative violation of a bound",
         "columns": "number of columns with a non-zero weight",
     },

@@ -147,11 +147,11 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="density better than the exact process on 1,000 samples",
+            text="density better than with the exact process on 1,000 samples",
             check=_better("density", "GaussianProcessRegressor"),
         ),
         Target(
-            text="error lower than Nystroem features with ridge regression",
+            text="error lower than with Nystroem features and ridge regression",
             check=_better("error", "Nystroem, RidgeCV"),
         ),
     ),

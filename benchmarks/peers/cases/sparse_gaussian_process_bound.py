@@ -137,7 +137,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "bound": "value reached: the same for all contenders, up to the jitter",
+        "bound": "value of the bound, which is the same for all contenders up to the jitter",
         "gradient": "norm of the gradient, which depends on the parametrisation",
     },
     targets=(

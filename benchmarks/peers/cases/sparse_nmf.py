@@ -248,7 +248,10 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="objective no higher than the best peer (to 1e-4) after the same time",
+            text=(
+                "objective no higher than the objective of the best peer (to 1e-4) after "
+                "the same time"
+            ),
             check=_never_above,
         ),
         at_most("KKT residual of 1e-4 reached", "SparseNMF", "KKT", 1e-4),

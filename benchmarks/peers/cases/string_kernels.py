@@ -143,8 +143,10 @@ def in_time(size, seconds):
             return None, "not measured"
         return median(row.seconds) <= seconds, f"{1e3 * median(row.seconds):.0f} ms"
 
-    return Target(text=f"{size}: at most {1e3 * seconds:.0f} ms on the machine it was "
-                  "specified for", check=check)  # fmt: skip
+    return Target(text=(
+        f"{size}: at most {1e3 * seconds:.0f} ms on the machine "
+        "for which this target was set"
+    ), check=check)  # fmt: skip
 
 
 LONG = (200, 1000)
@@ -219,7 +221,7 @@ CASE = Case(
             peer=False,
             note="the features of `Mismatch`, multiplied",
             sizes=("mismatch (5, 1), 1,000 DNA",),
-            why_not="for mismatches; with (6, 2) the product takes far longer",
+            why_not="only for mismatches; with (6, 2) the product takes far longer",
         ),
     },
     quality=quality,
