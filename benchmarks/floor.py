@@ -89,12 +89,12 @@ REASONS = {
     "SparseCoder": "normalises the dictionary, removes equal atoms and computes the Gram matrix "
     "in `fit`, so that `transform` is fast",
     "SparseGaussianProcessClassifier": (
-        "optimises the kernel and the inducing inputs, which pays off from a few hundred "
-        "rows on"
+        "optimises the kernel and the inducing inputs, which pays off for at least a few "
+        "hundred rows"
     ),
     "SparseGaussianProcessRegressor": (
-        "optimises the kernel and the inducing inputs, which pays off from a few hundred "
-        "rows on"
+        "optimises the kernel and the inducing inputs, which pays off for at least a few "
+        "hundred rows"
     ),
     "SparseNMF": "makes about 45 passes, each of at least ten NumPy calls",
     "SparseRecovery": "normalises the columns, and keeps codes, residuals and gaps",

@@ -3,7 +3,7 @@ How many measurements does a sparse signal need?
 ================================================
 
 A signal of 256 values is a sum of a few cosines. Basis pursuit recovers it from a quarter as
-many random samples. The minimum-energy solution for the same samples is useless. The right
+many random samples. The minimum-energy solution from the same samples is useless. The right
 panel shows how often the coefficients are recovered exactly as the number of non-zero
 coefficients grows. It compares basis pursuit with orthogonal matching pursuit from
 scikit-learn, which is given the correct number. The dotted line marks the number at which
@@ -29,7 +29,7 @@ least_energy = basis @ (np.linalg.pinv(basis[seen]) @ signal[seen])
 print(f"relative duality gap {model.dual_gap_:.1e}, {np.count_nonzero(model.coef_)} cosines")
 
 # %%
-# Fraction of exact recoveries with 100 unknowns and 50 measurements.
+# Compute the fraction of exact recoveries with 100 unknowns and 50 measurements.
 numbers = np.arange(3, 31, 3)
 share = {"basis pursuit": [], "matching pursuit, number given": []}
 for s in numbers:

@@ -16,7 +16,7 @@ reference.
 """
 
 # %%
-# Two data sets: four round groups, and one elongated cloud.
+# Generate two data sets: four round groups, and one elongated cloud.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,11 +2,12 @@
 How does a camera with one pixel take a picture?
 ================================================
 
-A single-pixel camera measures the light of a scene through a pattern of open and closed mirrors,
-one pattern after the other. From fewer readings than pixels, sparse recovery in a wavelet basis
-reconstructs the image. Next to it we show the least-squares solution of minimum norm, which does
-not use sparsity. Below, we plot the error against the number of readings, also for other
-measurements: Fourier coefficients, mostly at low frequencies, as a scanner measures them.
+A single-pixel camera measures the light of a scene through a pattern of open and closed
+mirrors, one pattern after the other. From fewer readings than pixels, sparse recovery in a
+wavelet basis reconstructs the image. Next to it we show the least-squares solution of minimum
+norm, which does not use sparsity. Below, we plot the error against the number of readings. We
+also do this for other measurements: Fourier coefficients, mostly at low frequencies, as a
+scanner measures them.
 """
 
 import matplotlib.pyplot as plt

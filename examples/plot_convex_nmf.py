@@ -8,7 +8,7 @@ the corners, and the weights show which rows those are.
 """
 
 # %%
-# Mixtures in the plane, with a little noise.
+# Generate mixtures in the plane, with a little noise.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -25,7 +25,8 @@ strange = rng.uniform(-4, 4, size=(300, 2))
 X, truth = np.vstack([usual, strange]), np.repeat([1, -1], [5700, 300])
 
 # %%
-# We rank the training samples themselves; the labels of the outliers are used only for the score.
+# We rank the training samples themselves; the labels of the outliers are used only to compute
+# the score.
 grid = np.stack(np.meshgrid(*[np.linspace(-4, 4, 140)] * 2), axis=-1)
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
 for ax, slack in zip(axes, [0.003, 0.05, 0.9], strict=True):

@@ -57,8 +57,8 @@ for name, (values, seconds) in curves.items():
     print(f"{name}: objective {values[-1]:.1f} after {len(values)} passes, {seconds:.1f} s")
 
 # %%
-# Certificates: upper bounds on how far the worst code and the last update of the atoms are from
-# their optima.
+# Print the certificates: upper bounds on how far the worst code and the last update of the
+# atoms are from their optima.
 
 print(f"codes: {model.dual_gap_.max():.1e}, atoms: {model.dictionary_gap_:.1e}, relative")
 

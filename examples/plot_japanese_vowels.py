@@ -3,10 +3,10 @@ Who is speaking, if recordings have unequal lengths?
 ====================================================
 
 Nine men say the same two vowels. An utterance is a series of 7 to 29 points with twelve
-channels, coefficients of its spectrum. We identify the speakers in three ways: nearest
-neighbours under dynamic time warping, a support vector machine with a kernel that sums over
-all alignments, and a support vector machine on utterances that are first stretched to the same
-length.
+channels, which are coefficients of its spectrum. We identify the speakers in three ways:
+nearest neighbours under dynamic time warping, a support vector machine with a kernel that sums
+over all alignments, and a support vector machine on utterances that are first stretched to the
+same length.
 """
 
 # %%

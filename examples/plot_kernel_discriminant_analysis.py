@@ -24,9 +24,9 @@ methods = {
 
 # %%
 # Dots are digits that neither method has seen. The two pixel directions spread all digits a
-# little. The two directions in feature space place 0, 4 and 6 far apart and leave the other digits
-# to the seven directions that follow. As a picture this is no better, but all nine directions
-# together make fewer than half as many errors.
+# little. The two directions in feature space place 0, 4 and 6 far apart and leave the other
+# digits to the seven directions that follow. As a picture, this is no better, but all nine
+# directions together make fewer than half as many errors.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 for ax, (name, method) in zip(axes, methods.items(), strict=True):

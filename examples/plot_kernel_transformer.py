@@ -2,8 +2,8 @@
 How much does a cache save in a search over kernels of sets?
 ============================================================
 
-A pipeline gets sets, compares them by a kernel, and classifies them. A search over the kernel and
-the parameter of the classifier needs the same kernel values again and again. How often does it
+A pipeline compares sets by a kernel and classifies them. A search over the kernel and the
+parameter of the classifier needs the same kernel values again and again. How often does it
 need them, and how much time does that cost?
 """
 

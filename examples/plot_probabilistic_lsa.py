@@ -30,8 +30,8 @@ print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.sum():.0f} tokens")
 
 
 # %%
-# Perplexity: half of the words of each test document are folded in, and the other half is
-# predicted, in the same way for both methods.
+# Compute the perplexity: half of the words of each test document are folded in, and the
+# other half is predicted, in the same way for both methods.
 
 
 def perplexity(topics):

@@ -7,8 +7,8 @@ is blurred and looks like none of them; the average under warping looks like a m
 """
 
 # %%
-# Extract the outlines of scikit-learn's digits 0, 1, 4 and 7: the distance from the centre, once
-# around. Handwritings differ in where a corner comes.
+# Extract the outlines of scikit-learn's digits 0, 1, 4 and 7: the distance from the centre,
+# once around. Handwritings differ in where a corner appears.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -72,7 +72,7 @@ TASK = Task(
     documented=documented,
     reason=(
         "The imputer does not use the order of the rows, but values from neighbouring times "
-        "are the best replacement for a gap of some hours. Append delayed copies of the "
+        "are the best replacement for a gap of a few hours. Append delayed copies of the "
         "columns, or interpolate."
     ),
 )

@@ -69,7 +69,7 @@ CASE = Case(
     figures={"sum of distances": "over all pairs, the same for all contenders"},
     targets=(
         at_least(
-            "at least as fast as aeon from length 200 on, without a radius",
+            "at least as fast as aeon for lengths of at least 200, without a radius",
             "aeon",
             "ratio",
             1,

@@ -123,7 +123,10 @@ CASE = Case(
         "IncrementalPCA, small batches": Contender(
             run=sklearn_rows,
             requires="scikit-learn>=1.9",
-            note="batches of 20 rows: the closest it comes to updating after every row",
+            note=(
+                "batches of 20 rows, which is the closest it comes to updating after every "
+                "row"
+            ),
         ),
         "PCA": Contender(
             run=sklearn_batch,

@@ -52,7 +52,7 @@ def quality(documents, found):
     values = [likelihoods(documents, topics) for topics in found]
     return {
         "seen": float(np.mean(values, axis=0)[0]),
-        "kept back": float(np.mean(values, 0)[1]),
+        "held out": float(np.mean(values, 0)[1]),
     }
 
 
@@ -210,7 +210,7 @@ CASE = Case(
     quality=quality,
     figures={
         "seen": "log-likelihood of the training words, in nats per token",
-        "kept back": "log-likelihood of the other half of the words, in nats per token",
+        "held out": "log-likelihood of the other half of the words, in nats per token",
     },
     targets=(
         Target(

@@ -197,11 +197,11 @@ UP_TO_1000 = tuple(label for label, (_, p, *_) in SIZES.items() if p <= 1000)
 CASE = Case(
     title="Robust PCA: principal component pursuit",
     question=(
-        "How fast does each program recover a low-rank matrix exactly from gross errors, and how "
-        "close does it come to the optimum? The problems come from table 1 of Candès, Li, Ma and "
-        "Wright (2011): rank 0.05 n, random signs on 5 % or 10 % of the entries, `lam = 1 / "
-        "sqrt(n)`. Further problems also have Gaussian noise on all entries, so that the matrix "
-        "is not exactly low rank plus sparse."
+        "How fast does each program recover a low-rank matrix exactly from gross errors, and "
+        "how close does it come to the optimum? The problems come from table 1 of Candès, "
+        "Li, Ma and Wright (2011): rank 0.05 n, random signs on 5 % or 10 % of the entries, "
+        "`lam = 1 / sqrt(n)`. Other problems also have Gaussian noise on all entries, so "
+        "that the matrix is not exactly the sum of a low-rank and a sparse matrix."
     ),
     remarks=(
         "The other programs run with their default settings unless the list below says "
