@@ -124,8 +124,7 @@ CASE = Case(
             run=sklearn_rows,
             requires="scikit-learn>=1.9",
             note=(
-                "batches of 20 rows, which is the closest it comes to updating after every "
-                "row"
+                "batches of 20 rows, which is the closest it comes to updating after every row"
             ),
         ),
         "PCA": Contender(

@@ -80,9 +80,10 @@ PARTS = (
 CHECK = "\N{CHECK MARK}"
 ABILITIES = ("NaN", "sparse", "streams", "weights", "blocks", "guarantee")
 LEGEND = (
-    "What the columns of the estimators say: takes missing entries (NaN), sparse tables, "
-    "chunks by `partial_fit`, `sample_weight`; fits to Dask arrays; has a certificate of the "
-    "optimum, a duality gap or the residual of an optimality condition, as an attribute.",
+    "The columns show whether an estimator accepts missing entries (NaN), sparse tables, chunks "
+    "by `partial_fit`, and `sample_weight`; whether you can fit it to Dask arrays; and whether an "
+    "attribute certifies the optimum, by a duality gap or the residual of an optimality "
+    "condition.",
 )
 CERTIFICATES = (
     "dual_gap_",
@@ -164,7 +165,7 @@ def _object_page(module_name, name, value, docs):
         lines += [
             ".. rubric:: From scikit-learn",
             "",
-            f"With their usual meaning: {links}.",
+            f"These methods have their usual meaning: {links}.",
             "",
         ]
 

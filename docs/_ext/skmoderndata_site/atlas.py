@@ -82,16 +82,17 @@ def render(atlas, docs):
 
     # introduction: counts, imports and texts that the rows rely on
     out = [
-        f"Of {len(rows)} rows scikit-learn has {count['sk']}, and a part of {count['part']} more; "
-        f"{here} are available here, {len(rows) - count['sk'] - here} not there yet.",
+        f"The tables have {len(rows)} rows. scikit-learn provides {count['sk']} of them, and a "
+        f"part of {count['part']} more. This package provides {here}; "
+        f"{len(rows) - count['sk'] - here} are not there yet.",
         "",
-        "scikit-learn's lines run after this and the import of the names below them:",
+        "The lines of scikit-learn run after this code and the imports shown below each line:",
         "",
         "```python",
         atlas["prepare"].strip(),
         "```",
         "",
-        "The texts, with the word that names them in the tables:",
+        "These are the texts, each with the word that stands for it in the tables:",
         "",
         *[f"- **{key}**: {text}" for key, text in atlas["texts"].items()],
         "",

@@ -92,8 +92,9 @@ def _summary(pages, peers):
     faster = verdicts.count(FASTER)
     slower = verdicts.count(SLOWER)
     return (
-        f"On {faster} of {len(verdicts)} pages with peers every one of them takes longer, "
-        f"on {len(verdicts) - faster - slower} some of them, on {slower} none."
+        f"{len(verdicts)} pages compare times with other libraries. On {faster} of them, every "
+        f"other library takes longer. On {len(verdicts) - faster - slower} pages, some libraries "
+        f"take longer, and on {slower} pages, none does."
     )
 
 

@@ -101,13 +101,13 @@ def _deviations(classes):
         for check, reason in known_failures.known_failures(cls).items()
     }
     if not any(hasattr(cls, "fit") for cls in classes):
-        text = ["None: the contract test of the kernels holds for each of them."]
+        text = ["None: each kernel passes the contract test of the kernels."]
     elif not failures:
-        text = ["None: the common tests hold it to every check of scikit-learn's suite."]
+        text = ["None: the common tests apply every check of scikit-learn's suite."]
     else:
         text = [
             "These checks of scikit-learn's suite are expected to fail, and the common tests "
-            "report it when one of them passes:",
+            "report if one of them passes:",
             "",
             *[f"- `{check}`: {reason}" for check, reason in failures.items()],
         ]
