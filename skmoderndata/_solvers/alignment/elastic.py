@@ -81,7 +81,7 @@ def elastic_costs(
         Distances; infinite where the band admits no alignment. For "lcss", one minus the ratio of
         the length of the longest common subsequence to the length of the shorter series.
     """
-    # sum over the channels, although MSM is defined for one channel only
+    # sum MSM over the channels, because it is defined for one channel only
     n_channels = X[0].shape[1]
     if elastic.metric == "msm" and n_channels > 1:
         total: Array = np.zeros((len(X[1]) - 1, 1))
@@ -129,7 +129,7 @@ class _Tables:
         """Return the distances of a series from the first `width` lanes."""
         n = len(x)
         longest = len(self.z) - 1
-        if n != self.n_corridor:  # the series are sorted by their lengths
+        if n != self.n_corridor:  # series of equal length follow each other
             self.low, self.high = corridor(n, longest, self.band)
             self.n_corridor = n
 

@@ -207,7 +207,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
                 here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
 
-    # require that the sum exceeds the possible loss by a factor of 2^64
+    # accept a sum only if it exceeds the possible underflow loss by a factor of 2^64
     for k in range(LANES):
         value = row[lengths[k], k]
         out[k] = np.nan
@@ -321,7 +321,7 @@ def log_sum(x: Array, z: Array, local: LocalKernel, slope: Array) -> float:
     shape (len(z) + 1,) and must be zero; if it is empty, no derivatives are computed.
     """
     row = np.full(len(z) + 1, -np.inf)
-    row[0] = 0.0  # set the value of the empty alignment
+    row[0] = 0.0  # logarithm of 1, for the empty alignment
     in_pieces(_log_rows, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
     return float(row[-1])
 
@@ -361,7 +361,7 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
-        # similarities in this range can be represented by 2^y
+        # compute plain sums unless the similarities could underflow in every lane
         if (costs[p] <= PLAIN_COST).any():
             n_done, cells = _plain_sums(
                 *(x, lanes, lengths, local, row, scale, similar, bits),
@@ -436,7 +436,7 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         sides = side_by_side(columns, padded)
         block = _against_lanes(X, here, *sides, bounds, local)[:, : len(lane_series)]
 
-        if same:  # the upper triangle is complete
+        if same:  # keep the upper triangle, which is complete
             row_numbers = np.arange(len(here))[:, None]
             block = np.where(row_numbers <= start + np.arange(len(lane_series)), block, 0)
 

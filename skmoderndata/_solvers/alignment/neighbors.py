@@ -380,8 +380,8 @@ def search(
     alone = -1 - n if first is None else first
     order = _visiting_order(values, offsets, index, bounds, alone)
 
-    # compute the costs that the bounds cannot exclude; `position` holds the query, the rank, the
-    # number of costs begun, and three numbers for an unfinished table
+    # compute the costs of the candidates that the bounds cannot exclude; `position` holds the
+    # query, the rank, the number of costs begun, and three numbers for an unfinished table
     position = np.zeros(6, dtype=np.int64)
     widest = int(np.diff(index.offsets).max())
     saved = np.empty((4, max(longest, widest) + 1))

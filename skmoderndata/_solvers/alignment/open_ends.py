@@ -43,7 +43,7 @@ def _columns(
             first[0] = j
             return False
 
-        # an alignment may start before this column: cell (-1, j - 1)
+        # an alignment may start in this column, from cell (-1, j - 1)
         diagonal = 0.0 if open_begin or j == 0 else np.inf
         diagonal_begin = j
         above = np.inf
@@ -206,7 +206,7 @@ def best_windows(
         cost, start, stop = best_window(x, z[low:high], rooted=rooted, costs=block)
         heapq.heappush(rests, (cost, low + start, low + stop, low, high))
 
-    # cost and window of the best match in each remaining part of a series, and that part
+    # for each remaining part of z: cost and window of its best match, and the ends of the part
     rests: list[tuple[float, int, int, int, int]] = []
     search(0, len(z))
     windows: list[Window] = []

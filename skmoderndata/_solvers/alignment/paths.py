@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# step that leads to a cell; on ties, the first step in this order wins
+# Steps that lead to a cell; on ties, the first one in this order wins.
 DIAGONAL, IN_X, IN_Z = range(3)
 
 

@@ -123,8 +123,8 @@ def _sum_row(low, high, reached, sums, weights):
         total = (of_beside + above) + of_diagonal
         former = above
 
-        # scale a column to the power of its sum if it is new or much smaller than the previous
-        # column
+        # give a column the power of its sum if it is new, or if the sum shows that its power has
+        # become much too low
         moved = new or not total < LARGE
         if moved:
             power = powers[j - 1]
@@ -203,8 +203,8 @@ def _cost_by_sums(x, z, gamma, weights, tables, cells):
             _rescale(first, reached - 1, sums)
             fallen = -least
 
-        # 2. update the sums
-        # fill row by row, because a single long fill could not be interrupted
+        # 2. update the sums; clear the weights row by row, because clearing all of them at once
+        # could not be interrupted
         if weights.size:
             weights[i, : m + 2] = 0.0
         _sum_row(first, last, reached, sums, weights[i if weights.size else 0])

@@ -20,8 +20,7 @@ from skmoderndata._solvers.common.typing import Array
 # Values of all series in one array, and the position at which each series begins.
 Packed = tuple[Array, Array]
 
-# Number of series that are compared with one series at a time; with 8 lanes, it takes 2.3 times as
-# long.
+# Number of series that are compared with one series at a time; 8 lanes take 2.3 times as long.
 LANES = 64
 # Number of rows or diagonals between two comparisons of the cells with the cutoff.
 STEPS_TO_CUT = 8
@@ -296,7 +295,7 @@ def rest_by_diagonals(x, reverse, low, high, rooted, tail, cutoff, position, tab
             last += 1
         cells -= max(last - first, 0) + 1
 
-        shift = m - 1 - d  # point j = d - i in the reversed series z
+        shift = m - 1 - d  # point z_j, with j = d - i, has the index i + shift in `reverse`
         _next_diagonal(x, reverse, n, shift, first, last, rooted, before, older, here)
         here[first] = np.inf
         if last < n:
