@@ -33,7 +33,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Cost, packed components, memberships, number of refit rounds, and threshold of a solution.
 Answer = list[Any]
-# Empty table of sets, which stands for a local search.
+# Empty table of sets, which selects a local search.
 NO_SETS = all_sets(1)[:0]
 
 
@@ -123,7 +123,7 @@ def _rows_that_gain(words, covered, source, bonus, penalty, used):
 class WorkSpace(NamedTuple):
     """Work space of `greedy_basis`, in which w candidates stand side by side."""
 
-    # (n_words, w), candidates that share bits with the last choice; at first all candidates
+    # (n_words, w), candidates that share bits with the last choice; initially all candidates
     near: Array
     old: Array  # (w,), counts of these candidates in one row before the choice
     new: Array  # (w,), counts of these candidates in one row after the choice

@@ -174,7 +174,7 @@ class Farthest:
     """Rows farthest from their centre, as (minus the distance, number, label, packed row)."""
 
     def __init__(self, rows, n_rows):
-        # on ties, the cluster with the lower number wins
+        # on ties, the row with the lower number wins
         first = sorted(rows, key=lambda row: row[:2])
         self.rows = first[:n_rows]
         self.n_rows = n_rows

@@ -40,7 +40,7 @@ MAX_ACTIVE = 2000
 # Smallest logarithm of a probability that is used; smaller ones lead to subnormal numbers, which
 # are slow.
 NEGLIGIBLE = -60.0
-# Largest mean probability (over rows) of all sets except the best at which annealing ends early.
+# Largest probability of all sets except the best (mean over rows) at which annealing ends early.
 DECIDED = 1e-3
 # Maximum number of rounds that update sources, error rates and sets, and of rounds that update
 # single sources.

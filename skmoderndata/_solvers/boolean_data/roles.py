@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
 from skmoderndata._solvers.common.quantities import GOLDEN
 
-# Number of candidates that fit before the table grows.
+# Maximum number of candidates for which the table has room before it first grows.
 FIRST_ROOM = 1 << 12
 DONE, FULL, PAUSED = range(3)
 
@@ -155,7 +155,7 @@ def roles_by_gain(candidates, rows, count):
     """Yield numbers of candidates, each time the one with the largest remaining gain."""
     covered = np.zeros_like(rows)
     gain = _areas(candidates, rows, count)
-    # step in which the gain was last counted
+    # for each candidate, the step in which its gain was last counted
     counted = np.zeros(len(candidates), dtype=np.int64)
     for step in range(len(candidates)):
         best = _next_role(candidates, rows, count, covered, gain, counted, step)

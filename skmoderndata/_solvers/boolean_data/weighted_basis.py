@@ -26,7 +26,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of flips of the local search per component.
 MAX_FLIPS = 8
-# Smallest integer that single precision may not represent exactly.
+# Largest integer up to which single precision represents all integers exactly.
 EXACT_BELOW = 2**24
 
 
@@ -70,7 +70,7 @@ def weighted_associations(bits: Array, weights: Array) -> Array:
 
 def distinct_sets(fractions: Array, tau: float) -> Array:
     """List the distinct sets of features associated with one feature, in feature order."""
-    # fractions are not represented exactly
+    # allow for the rounding errors of fractions
     sets: Array = fractions >= tau - ACCUMULATED_ROUNDING
     if len(sets) == 0:
         return sets
