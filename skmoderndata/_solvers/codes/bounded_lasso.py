@@ -186,7 +186,7 @@ def _bound_gaps(
     norm = np.abs(A).sum(axis=1)
     residual = np.sqrt(rr)
     tol = np.sqrt(tol_sq)
-    # r x = a c + |r|^2
+    # compute the dual value, using r x = a c + |r|^2
     dual = np.einsum("ij,ij->i", A, C) + residual * (residual - tol)
     bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
     gap = relative_gaps(norm, bound, unit=norm)

@@ -69,7 +69,7 @@ def drop(L, t, position):
 def solve_lower(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
-        # accumulate four sums at a time, because each addition waits for the previous one
+        # add into four partial sums, because each addition to a sum waits for the previous one
         s0 = b[s]
         s1 = 0.0
         s2 = 0.0

@@ -100,7 +100,7 @@ def coordinate_descent(signals, i, observed, active, scratch, G, code, thorough)
                 objective += lam * abs(code[j])
                 t += 1
 
-        # the steps of a sweep bound the gain of the next one
+        # the squared steps of this sweep show how much the next sweep can gain
         enough = (1e-9 if thorough else 1e-3) * signals.tol * max(objective, 0.0)
         little = moved <= enough / max(1, t)
         on_active = 0 if every else on_active + 1

@@ -44,7 +44,7 @@ def penalised_bounds(
 
 def dual_norms(C: Array, positive: bool) -> Array:
     """Return the smallest penalties with zero codes; C (N, k) correlates residuals and atoms."""
-    # compiled, because NumPy takes ten times as long for the maxima of short rows
+    # use a compiled loop, because NumPy takes ten times as long for the maxima of short rows
     largest = np.empty(len(C))
     _dual_norms(np.ascontiguousarray(C), positive, largest)
     return largest

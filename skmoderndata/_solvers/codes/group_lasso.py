@@ -535,7 +535,7 @@ def descend(
     The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
     with its own curvature until it moves little. Returns the number of sweeps.
     """
-    space = np.empty((3, len(a)))  # for the widest group
+    space = np.empty((3, len(a)))  # enough for the widest group
     penalties = group_lam, single_lam
     return _descend(Z, edges, r, blocks, a, penalties, largest, positive, max_sweeps, space)
 

@@ -40,7 +40,7 @@ CURVATURE_FLOOR = 1e-6
 SMALLEST_STEP = 2.0**-20
 # Number of times that the rounding errors of a dual point are corrected.
 REFINEMENTS = 1
-# Number of Newton steps without a smaller gap after which any progress is a rounding error.
+# Number of Newton steps without a smaller gap after which any progress counts as a rounding error.
 STEPS_WITHOUT_GAIN = 3
 
 
@@ -117,7 +117,7 @@ def group_logistic(
     start : tuple of array (p,) and float
         Initial coefficients and intercept.
     """
-    # solve the problem once at zero coefficients: the objective there is the unit of the gap
+    # fit the intercept at zero coefficients; the objective there is the unit of the gap
     X = problem.X
     w = np.zeros(X.shape[1])
     b = best_intercept(problem, np.zeros(len(problem.y)), 0.0)
@@ -177,7 +177,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
     high = span
     for _ in range(BISECTIONS):
         r = problem.residual(products + b)
-        # the sum of the residuals falls with b
+        # the sum of the residuals falls as b grows
         total = float(r.sum())
         if total > 0:
             low = b
@@ -295,7 +295,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # keep the centring of sparse columns and the rows of the squared norm implicit
+    # represent the centring of sparse columns, and the rows of the squared norm, implicitly
     ridge = float(np.sqrt(problem.ridge))
     if sparse.issparse(X):
         X_sparse: Any = X

@@ -91,7 +91,8 @@ def group_lasso_codes(
             stop, n_iter = np.empty((2, len(x)), np.int64)
 
             for i, (signal, lam) in enumerate(zip(x, levels[block], strict=True)):
-                # use a new working set if it can grow: codes must not depend on other signals
+                # if the working set can grow, use a new one for each signal, so that codes do not
+                # depend on other signals
                 working_set = everything
                 if len(rows) > ALL_GROUPS_UP_TO:
                     working_set = WorkingSet(columns, edges)

@@ -34,7 +34,8 @@ from skmoderndata._solvers.common.jit import jit_leaf
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import CANCELS, ROUNDING
 
-# Smallest penalty, as a fraction of the largest; a bound that it does not meet is out of reach.
+# Smallest penalty, as a fraction of the largest; a bound on the residual that is not met at this
+# penalty counts as out of reach.
 FLOOR = 1e-8
 
 
@@ -196,7 +197,8 @@ def homotopy(signals, i, observed, active, scratch, G):
         if not met:
             break
 
-        # apply the bound to the residual itself, with a margin for rounding errors
+        # correct the level until the residual itself meets the bound, with a margin for rounding
+        # errors
         rr = residual_sq(x, observed, signals.rows, index, a, t, r)
         margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
         aim = bound - 2.0 * margin

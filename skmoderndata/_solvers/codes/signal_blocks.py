@@ -17,8 +17,8 @@ STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
 # Number of signals per block; their correlations with a few hundred atoms then stay in the cache.
 BLOCK_SIGNALS = 256
-# Number of bytes of a block that still stays in the cache; short signals form blocks of this size,
-# so that compiled loops and not the calls of them take the time.
+# Maximum number of bytes of a block that stays in the cache. Short signals form blocks of this
+# size, so that the calls of compiled loops take little of the time.
 BLOCK_BYTES = 2**20
 # Maximum number of atoms whose Gram matrix is computed before the number of codes is known.
 SMALL_DICTIONARY_ATOMS = 512

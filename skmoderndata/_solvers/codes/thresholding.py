@@ -247,7 +247,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.n_iter[live] += 1
         ended = np.zeros(m, np.bool_)
 
-        # 1. if the support is constant, or after many steps, solve least squares on it
+        # 1. if the support is constant, or after many steps, solve a least squares problem on it
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
         rows = live[jump]
         A[rows] = p.of(rows).fit(A[rows] != 0, A[rows])
