@@ -31,8 +31,8 @@ from scipy import sparse
 WORK = 2**31
 # Maximum number of bytes of a table on disk that are in memory at a time.
 BLOCK_BYTES = 2**26
-# Number of sums that are added at a time, so that rounding errors depend only on where the table
-# is cut.
+# Number of sums that are added at a time, in a fixed tree, so that rounding errors depend only on
+# where the table is cut.
 TREE_WIDTH = 4
 # Number of scattered rows of a file that are read at a time.
 ROWS_READ_AT_ONCE = 256
@@ -466,7 +466,8 @@ def _check_workers() -> None:
     from dask.base import get_scheduler
 
     client: Any = getattr(get_scheduler(), "__self__", None)
-    if not hasattr(client, "run") or client.asynchronous:  # there is no cluster
+    # skip the check if there is no cluster, or if its client is asynchronous
+    if not hasattr(client, "run") or client.asynchronous:
         return
     # call a function of the standard library, which workers can import without this package
     answers = client.run(importlib.import_module, PACKAGE, on_error="return")

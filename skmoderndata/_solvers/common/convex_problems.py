@@ -282,7 +282,7 @@ def ranking_program(
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 
-    # an excess at one threshold is a deficit at its neighbours, unless the thresholds are free
+    # unless the thresholds are free, an excess at one may be a deficit at its neighbours
     for y in range(n_thresholds):
         (first, last) = segments[y]
         (start, stop) = segments[y + 1]

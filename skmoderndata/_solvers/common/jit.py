@@ -25,7 +25,7 @@ except ImportError:  # fcntl is not available on Windows
 WAIT = 3.0
 # Minimum number of seconds between two compilations that count as different calls.
 PAUSE = 1.0
-# A variable, because numba would compile functions a second time for a literal False.
+# False as a variable, because numba would compile functions again for a literal False.
 FALSE: Any = np.bool_(False)
 
 
@@ -195,7 +195,7 @@ class FirstUse:
         self.start = 0.0
         self.latest = -PAUSE
         self.announced = False
-        self.paused = False  # whether the garbage collector was running
+        self.paused = False  # whether `begin` has stopped the garbage collector
 
     def begin(self):
         """Note that a function is going to be compiled."""

@@ -69,7 +69,7 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     n_solves = 0
     solved = np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
-    # Lawson and Hanson's method needs about ten factorisations per row
+    # allow for about ten factorisations per row
     for block in row_blocks(m, 4.0 * k**3):
         matrices = stack[block] if each else stack
         n_solves += _pivot_rows(matrices, F[block], passive[block], Z[block], solved[block])
@@ -146,7 +146,8 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             else:
                 tries -= 1
 
-            # 3. exchange all of these, or only the last one if exchanges have stalled
+            # 3. exchange all entries of the wrong sign, or only the last one if exchanges have
+            # stalled
             last = -1
             for j in range(k):
                 if (P[j] and z[j] < -tol) or (not P[j] and y[j] < -tol):
@@ -236,7 +237,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
         if i == 0 or len(G) > 1:
-            for j in range(k):  # set z_j to 0 if the objective is linear in it
+            for j in range(k):  # 0 if the objective is linear in z_j
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
 
         z = Z[i]

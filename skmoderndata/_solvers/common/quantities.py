@@ -6,11 +6,11 @@ import numpy as np
 WORD_BITS = 64
 # Size of a number in double precision, in bytes.
 FLOAT_BYTES = 8
-# Odd number near 2^64 times the golden ratio; multiplying by it spreads the bits of a hash.
+# Odd number near 2^64 divided by the golden ratio; multiplying by it spreads the bits of a hash.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Natural logarithm of two.
 LOG2 = float(np.log(2.0))
-# Number of folds of a cross-validation by default, as in scikit-learn.
+# Default number of folds of a cross-validation, as in scikit-learn.
 N_FOLDS = 5
 # Size of a MiB in bytes.
 MEBIBYTE = 2**20

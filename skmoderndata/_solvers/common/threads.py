@@ -89,8 +89,7 @@ class _SharedLimit:
         # use a reentrant lock, because the garbage collector may end an abandoned context at any
         # time
         self._lock = threading.RLock()
-        # thread of each user; if the `leave` of a user was interrupted, the user disappears with
-        # its frame
+        # thread of each user; a user whose `leave` was interrupted disappears with its frame
         self._threads: WeakKeyDictionary[_User, int] = WeakKeyDictionary()
         self._before: list[tuple[Any, int]] = []  # libraries with their numbers of threads
 
@@ -117,7 +116,7 @@ class _SharedLimit:
             thread = self._threads.pop(user, -1)
             for library, number in self._before:
                 over = not self._threads
-                # set one limit per thread
+                # OpenMP has a separate limit for each thread
                 if getattr(library, "threading_layer", "") == "openmp":
                     over = thread not in self._threads.values()
                 # restore the number unless it has been changed meanwhile
