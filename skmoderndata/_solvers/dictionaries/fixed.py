@@ -73,7 +73,7 @@ def daubechies_filter(n_moments: int) -> Array:
     roots_y = np.roots(coefficients)
     taps = np.ones(1, dtype=complex)
     for y in roots_y:
-        # z + 1 / z = 2 - 4 y
+        # solve z + 1 / z = 2 - 4 y
         pair = np.roots([1.0, 4 * y - 2, 1.0])
         inside = pair[np.argmin(np.abs(pair))]
         taps = np.convolve(taps, [1.0, -inside])

@@ -21,7 +21,7 @@ from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.tolerances import CANCELS, RESULT_ROUNDING, SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of ranks that are found by insertion; sorting finds more of them faster.
+# Maximum number of ranks that are found by insertion; for more ranks, sorting is faster.
 INSERTED_RANKS = 8
 # Strength below which the attraction of a unit is neglected.
 NEGLIGIBLE = 1e-12
@@ -204,7 +204,7 @@ def _rank_few(distances, bits, low, norms_sq, units_sq, rows, C, ranked, near):
     (m, k) = distances.shape
     count = ranked.shape[1]
     for i in range(m):
-        # 1. squared distances; where the terms cancel, from the differences
+        # 1. compute squared distances, from the differences if the terms cancel
         n_cancelled = 0
         for j in range(k):
             terms = norms_sq[i] + units_sq[j]
@@ -355,7 +355,7 @@ def batch_neural_gas(
         objective += path
 
         # move the least useful unit next to one with a large error while this lowers the inertia
-        while converged and len(C) > 1:  # each round lowers the inertia
+        while converged and len(C) > 1:
             moved = moved_unit(X, w, C, near)
             if moved is None:
                 break
@@ -421,7 +421,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     for _ in range(10):
         v = v / max(float(np.linalg.norm(v)), SMALLEST_DIVISOR)
         along = np.asarray(samples @ v, np.float64) - c @ v
-        peak = float(np.abs(along).max())  # scale, because the norm of v has fourth powers
+        peak = float(np.abs(along).max())  # scale, because fourth powers in |v| could overflow
         along = along / (peak or 1.0)
         total = _dense((weight * along) @ samples)
         v = total - float(weight @ along) * c
