@@ -195,7 +195,7 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     if n <= DENSE_UP_TO:
         D = L.toarray()
         largest = float(np.abs(D).sum(axis=1).max())
-        # number that moves the eigenvalue of the vector of ones away from the others
+        # raise the eigenvalue of the vector of ones above all others
         lift = 2 * largest / n
         lowest, V = eigh(D + lift, subset_by_index=[0, 0])
         return float(lowest[0]), V[:, 0]
@@ -203,7 +203,7 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
     positive = L - sparse.diags_array(L.diagonal())
     negative_weights = positive.maximum(0).sum(axis=1)
     shift = 1e-3 + 2 * float(negative_weights.max())
-    # a fixed start, so that repeated fits are equal
+    # use a fixed start, so that repeated fits are equal
     start = np.random.RandomState(0).normal(size=n)
     values, V = eigsh(L, k=2, sigma=-shift, which="LM", v0=start)
     low, high = np.argsort(values)
