@@ -66,7 +66,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    # set distances to zero that may be rounding errors
+    # set distances that may be rounding errors to zero
     r2 = xp.where(r2 > 8 * EPS * terms, r2, xp.zeros_like(r2))
 
     # use differences for pairs that are near each other but far from the centre
@@ -123,7 +123,7 @@ def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
     # differentiate Matern functions of the distance
     xp = namespace(r2)
     r = xp.sqrt(r2)
-    # the factor is infinite at r = 0, but is multiplied by zero there
+    # the factor is infinite at r = 0, but is multiplied by zero there, so make it finite
     if kernel.shape == "matern12":
         safe = xp.where(r > 0, r, xp.ones_like(r))
         return -0.5 * K / safe
@@ -140,7 +140,7 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     With ``H = G * dk/d(r^2)`` all sums over pairs are products of H with A, B and their squares.
     """
     xp = namespace(A)
-    # for "rbf", K is all that is needed
+    # the slope of "rbf" needs only K
     r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)
     H = G * slope(kernel, K, r2)
 

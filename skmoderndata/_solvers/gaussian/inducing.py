@@ -351,7 +351,8 @@ def identity(K: Array) -> Array:
 def solve_lower(L: Array, B: Array) -> Array:
     """Compute ``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
-        # solve for the transpose, from the right: it has Fortran layout, so a wide B is not copied
+        # solve from the right for the transpose, which has Fortran layout, so that a wide B is not
+        # copied
         return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
     return namespace(L).linalg.solve(L, B)
 
