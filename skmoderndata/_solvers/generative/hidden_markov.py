@@ -30,7 +30,8 @@ class Posteriors(NamedTuple):
     """Results of the forward and backward passes for a block of sequences."""
 
     states: Array  # (n_steps, n_states), P(h_t = k given x)
-    moves: Array  # (n_sequences, n_states, n_states), expected moves / probability
+    # (n_sequences, n_states, n_states), expected numbers of moves divided by their probabilities
+    moves: Array
     log_likelihood: Array  # (n_sequences,)
 
 

@@ -62,7 +62,7 @@ def covariance_scores(
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
             scores.append(0.5 * (S / C - n[:, [k]]) / C)
 
-        # full covariances: use outer products of deviations in units of the precision
+        # full covariances: use outer products of deviations multiplied by the precision matrix
         else:
             P = np.linalg.inv(C)
             e = d @ P
