@@ -572,7 +572,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     # express the values as mean correlations; without regularisation and missing views this is
     # exact
     correlations = (n_views * values - 1) / (n_views - 1)
-    # the rows of B, and therefore those of Z, contain the square roots of the weights
+    # the rows of B, and therefore the rows of Z, contain the square roots of the weights
     if weights is not None:
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights

@@ -79,8 +79,8 @@ def orthogonal_rows(X: Array, Z: Array) -> Array:
     rotated, _, _ = linalg.lapack.dormqr("L", "T", reflectors, tau, centred, work)
     rows = rotated[basis.shape[1] :]
 
-    # 3. leave out columns that the confounders explain up to rounding errors, and divide by n
-    # later
+    # 3. set to zero the columns that the confounders explain up to rounding errors; scale the
+    # others so that their mean squares over these rows are sums of squares divided by n
     explained = np.abs(rows).max(axis=0) <= 1000 * EPS * np.abs(X).max(axis=0)
     return np.where(explained, 0.0, rows) * np.sqrt(len(rows) / n)
 

@@ -60,7 +60,7 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     copies = np.empty(n, dtype=np.intp)
     copies[order] = np.cumsum(np.r_[False, differs])
 
-    # deal the distinct samples to the folds in the order of these products
+    # deal the distinct samples to the folds in the order of `key`
     _, first = np.unique(copies, return_index=True)
     turn = np.empty(len(first), dtype=np.intp)
     by_key = np.argsort(key[first], kind="stable")

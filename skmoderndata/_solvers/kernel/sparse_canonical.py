@@ -188,7 +188,7 @@ def _best_rows(G: Array, bounds: Array, out: Array) -> None:
             absolute += size[j]
             squares += size[j] * size[j]
 
-        # delta = 0 if the bound is not active
+        # the threshold delta is 0 if the bound is not active
         length = np.sqrt(squares)
         if absolute <= bounds[i] * length:
             for j in range(p):

@@ -115,7 +115,7 @@ def exchange_samples(K, diagonal, w, clusters, slack):
     labels, _, S, mass, inner, distance = clusters
     n = S.shape[1]
 
-    # mark the samples that would lower the objective; one move changes the others
+    # mark the samples whose move would lower the objective; one move changes the gains of others
     _smallest_changes(S, mass, inner, diagonal, w, labels, distance)
 
     n_moves = 0
@@ -150,7 +150,7 @@ def _smallest_changes(S, mass, inner, diagonal, w, labels, changes):
     for i in range(n):
         changes[i] = np.inf
 
-    # 1. what a sample adds to the nearest other cluster
+    # 1. compute what each sample would add to the objective in the nearest other cluster
     for c in range(k):
         s = mass[c]
         if s == 0.0:
@@ -161,7 +161,7 @@ def _smallest_changes(S, mass, inner, diagonal, w, labels, changes):
             added = s / (s + w[i]) * w[i] * (norm - factor * S[c, i] + diagonal[i])
             changes[i] = min(changes[i], np.inf if labels[i] == c else added)
 
-    # 2. what it removes from its own; a sample that is alone stays
+    # 2. subtract what it would remove from its own cluster; a sample that is alone stays
     for i in range(n):
         own = labels[i]
         s = mass[own]
