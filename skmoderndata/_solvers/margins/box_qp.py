@@ -458,8 +458,7 @@ def exchange(state, row_i, row_j, i, j, step, segments):
     g[i] += step * state.ridge[i]
     g[j] -= step * state.ridge[j]
 
-    # update the weights; a weight that reaches a bound or the edge of the tube is set exactly to
-    # it
+    # update the weights; a weight that reaches a bound or, with a tube, zero is set exactly to it
     end_i = 0.0 if w[i] < 0.0 < state.tube else state.high[i]
     end_j = 0.0 if w[j] > 0.0 < state.tube else state.low[j]
     w[i] = w[i] + step if step < up else end_i

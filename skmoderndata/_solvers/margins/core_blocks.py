@@ -93,7 +93,7 @@ class HingeLook(NamedTuple):
     scale: float
     offset: float
     level: float  # a row violates optimality if half its gradient is below this level
-    multiples: Array  # multiples of the function that are tried; the better one gives the gap
+    multiples: Array  # two multiples of the function to try; the better one gives the gap
 
     def at(self, values: Array, target: Array, costs: Array) -> tuple[Array, Array]:
         """Return half the gradient at rows, and the sums of their losses."""

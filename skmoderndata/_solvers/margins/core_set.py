@@ -42,15 +42,15 @@ FEWEST_ADDED = 16
 MOST_ADDED = 512
 # Number of consecutive random samples without a violator after which all points are scored.
 QUIET_SAMPLES = 20
-# Maximum fraction of violators that the published rule tolerates; random samples may miss that
-# few.
+# Maximum fraction of violators that the published rule tolerates; random samples may miss
+# violators that are this rare.
 RARE = 1e-2
 # Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
 # Initial tolerance on half the gradient, in margins, and also the factor by which this tolerance
 # is lowered each time (two decimal digits).
 TWO_DIGITS = 1e-2
-# Fraction to which other tolerances are lowered each time.
+# Factor by which other tolerances are lowered each time.
 FALL = 0.25
 # Maximum number of units in a problem that is solved up to rounding errors.
 EXACT_UNITS = 100
@@ -200,7 +200,7 @@ def whole_set(
         unit = problem.margin_unit(rho)
         aim = np.inf
         solved = True
-        # the margin shrinks while the problem is being solved
+        # repeat, because the margin shrinks while the problem is being solved
         while solved and aim > 2.0 * spread * max(unit, 0.0):
             aim = spread * unit
             result = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)

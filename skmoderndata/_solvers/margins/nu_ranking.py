@@ -406,7 +406,7 @@ def by_faces(
     count = 0
     max_faces = n if budget < 0 else min(budget, n)
     zeros = np.zeros(n_thresholds)
-    # the exact sums; computing them from faces with many samples would give errors of 1e-10
+    # use the exact sums; sums computed from faces with many samples would have errors of 1e-10
     sums = np.r_[zeros, 1.0]
     at_minimum = False
     at_optimum = False

@@ -231,7 +231,7 @@ def sums_below(queries, grades, rank, first, W):
         # 1. If the query is new, empty the tree; if the grade is new, insert the rows of the
         # previous grade
         if i > 0 and queries[i] != queries[i - 1]:
-            for row in range(begin, level):  # remove these rows from the tree
+            for row in range(begin, level):  # remove the rows of the previous query
                 position = rank[row] + 1
                 while position <= n:
                     for c in range(k):

@@ -19,8 +19,8 @@ from skmoderndata._solvers.margins.box_qp import ROWS_TOGETHER, BoxState, Rows, 
 MANY_FREE = 8000
 # Maximum number of times that all weights beyond their bounds are fixed at their bounds.
 BOUNDED_TIMES = 10
-# Ridge relative to the diagonal, for the rounding of single-precision rows and for copies of
-# samples.
+# Size of the ridge, relative to the diagonal; it absorbs the rounding errors of single-precision
+# rows and makes copies of samples harmless.
 RIDGE_OF_FACE = 1e-5
 
 
@@ -122,7 +122,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
     """
     solve: Any = linalg.solve_triangular
     h = solve(R, -g, trans=1, check_finite=False)
-    V = solve(R, face.E, trans=1, check_finite=False)  # R'^-1 C
+    V = solve(R, face.E, trans=1, check_finite=False)  # R'^-1 E
     fixed = np.zeros(0, np.int64)
     bound = np.zeros(0)
     for _ in range(BOUNDED_TIMES):

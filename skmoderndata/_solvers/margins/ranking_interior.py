@@ -79,7 +79,7 @@ class _System(NamedTuple):
 
     factored: _Factored
     QE: Array  # (m, n_thresholds + 1), solutions for the columns of E
-    schur: Array  # inverse of the equations for the multipliers of the sums
+    schur: Array  # inverse of the matrix of the equations for the multipliers of the sums
     dual_residual: Array  # (m,)
     sums_missing: Array  # (n_thresholds + 1,)
 
