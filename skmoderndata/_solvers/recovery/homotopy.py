@@ -157,7 +157,8 @@ def _corrected(
     lam = goal
     last = A.shape[1]
     for step in range(CORRECTIONS):
-        # columns of the wrong sign leave, and columns whose slopes exceed the penalty enter
+        # columns whose coefficients have the wrong sign leave, and columns whose slopes exceed the
+        # penalty enter
         slopes = A.T @ (segment.residual + lam * segment.u)
         coef = segment.fitted - lam * segment.direction
         wrong = coef * segment.signs < 0

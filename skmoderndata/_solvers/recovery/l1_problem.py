@@ -136,7 +136,8 @@ def facts_of(A: Operator) -> Facts:
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
-    # scaling the columns destroys the orthogonality of the rows
+    # if the rows are orthogonal, require a larger spread, because scaling the columns destroys the
+    # orthogonality
     spread = 1.0 if orthogonal else 0.25
     variance = float((squares / mean_sq).var())
     sizes = None

@@ -75,7 +75,7 @@ def least_l1(
     if at_last:
         limit = min(limit, 5 * formed) - formed
 
-    # count products, and scale the columns to mean norm 1
+    # count products, and scale the columns to mean squared norm 1
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
     used = 0
