@@ -13,9 +13,9 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.typing import Array
 
-# step that leads to the best score of a cell, in two bits
+# Steps that lead to the best score of a cell, in two bits.
 BEGIN, DIAGONAL, SKIP_S, SKIP_T = range(4)
-# flags for a gap that ends in a cell and was open before
+# Flags for a gap that ends in a cell and was open before.
 LONGER_S = 4
 LONGER_T = 8
 
