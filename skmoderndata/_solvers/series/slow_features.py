@@ -228,7 +228,8 @@ class SlowMoments:
 
     def __add__(self, other: "SlowMoments") -> "SlowMoments":
         """Return the moments of these rows followed by the rows of `other`."""
-        # `times_increase` reports at the end whether times failed to increase
+        # ignore warnings here, because `times_increase` reports at the end whether times failed to
+        # increase
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.copy().merge(other)
 
@@ -567,7 +568,7 @@ def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | N
     except linalg.LinAlgError:
         return None
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
-    del L  # free the memory of a sixth matrix
+    del L  # free L, which would be a sixth matrix in memory
     # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues, but LAPACK's
     # estimate of cond may be several times too large
     if not rcond > 10 * rank_tol:
