@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.threads import in_jobs
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Maximum number of cells of a cost table if several tables are kept at once (32 tables take 64 MB).
+# Maximum number of cells of a cost table if several are kept at once (32 tables take 64 MB).
 CELLS = 2**18
 # Number of tables that are kept at once; with 8 tables, the passes take twice as long.
 WIDTH = 32
