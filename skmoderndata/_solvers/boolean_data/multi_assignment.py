@@ -31,7 +31,8 @@ BETA_RANGE = 1e-4
 FIRST_NOISE = 0.1
 # Smallest distance of the fraction of noisy bits from 0 and 1.
 NOISE_RANGE = 1e-3
-# Probability of an error in a Boolean model without noise.
+# Probability of an error in a Boolean model without noise; also the smallest distance of other
+# probabilities from 0 and 1.
 CERTAIN = 1e-6
 # Maximum number of columns of sources that are searched exhaustively (12 sources).
 MAX_PATTERNS = 2**12

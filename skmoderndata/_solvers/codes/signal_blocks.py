@@ -20,7 +20,7 @@ BLOCK_SIGNALS = 256
 # Maximum number of bytes of a block that stays in the cache. Short signals form blocks of this
 # size, so that the calls of compiled loops take little of the time.
 BLOCK_BYTES = 2**20
-# Maximum number of atoms whose Gram matrix is computed before the number of codes is known.
+# Maximum number of atoms whose Gram matrix is computed however few codes need it.
 SMALL_DICTIONARY_ATOMS = 512
 # Default for the maximum number of bytes of a Gram matrix.
 MEMORY = 2**28

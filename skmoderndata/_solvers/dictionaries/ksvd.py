@@ -54,7 +54,8 @@ BATCH_SWEEPS = 2
 # Number of signals per atom that must be seen before the users of an atom are counted; also the
 # minimum number of signals per atom that the statistics of a stream represent.
 WAIT = 8
-# Number of passes without a better objective after which replacing atoms counts as futile.
+# Number of passes whose best objective is compared with earlier passes while atoms are replaced;
+# learning stops if it is no better.
 PASSES_WITHOUT_GAIN = 5
 # Fraction of the passes with replacements in which atoms are also split.
 SETTLE = 0.6

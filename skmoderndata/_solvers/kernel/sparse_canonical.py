@@ -22,9 +22,10 @@ from skmoderndata._solvers.kernel.canonical import inner
 
 # Number of rounds of the subspace iteration that computes the starts.
 POWER_ROUNDS = 6
-# Tolerance for the relative gain in the comparison of starts.
+# Tolerance for the relative gain in the comparison of starts and on permuted rows.
 ROUGH_TOL = 1e-4
-# Maximum number of passes in the comparison of starts.
+# Maximum number of passes in searches on permuted rows; pairs of the data alone get ten times as
+# many.
 ROUGH_ITERATIONS = 30
 # Number of passes in each round, and number of starts that remain after it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))

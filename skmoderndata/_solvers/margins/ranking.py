@@ -26,7 +26,8 @@ from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 SKETCH = 5000
 # Maximum number of steps of conjugate gradients.
 MOST_CG_STEPS = 200
-# Maximum error within the factor, as a fraction of the tolerance.
+# Fraction of the tolerance, and then of the last gap, to which the gap within the factor is
+# reduced.
 SHARE_OF_TOL = 0.3
 # Largest relative change of the objective that counts as a rounding error.
 FLAT = 1e-13

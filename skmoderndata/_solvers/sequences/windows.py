@@ -20,8 +20,8 @@ from skmoderndata._solvers.common.typing import Array
 # Largest number of possible windows for which a table with one entry per window is used instead of
 # sorting.
 TABLE = 2**24
-# Number of possible windows at which their numbers are replaced by ranks, before a signed 64-bit
-# integer can overflow.
+# Smallest number of possible windows that are not numbered directly, because a signed 64-bit
+# integer might overflow.
 WORD = 2**62
 # Smallest number of products per entry for which only half of a symmetric matrix is computed and
 # then mirrored.
