@@ -45,7 +45,7 @@ SIMULATED = (5.0, 3.0, 2.0, LEAST_DOF)
 # Number of simulated cells.
 SIMULATED_CELLS = 20_000
 
-# Size of noise, in medians of its size, beyond which a refit leaves out cells.
+# Size of noise, in multiples of its median size, beyond which a refit leaves out cells.
 LEFT_OUT_FROM = 7.5
 
 # Maximum number of rows in which cells are left out to measure errors of prediction.

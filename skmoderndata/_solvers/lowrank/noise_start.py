@@ -30,7 +30,7 @@ TRIALS = 6
 # Maximum ratio of new to old errors in hidden cells at which the new fit counts as clearly better.
 CLEARLY_BETTER = 0.7
 
-# Fractions of the hidden cells that must be predicted better.
+# Levels of the quantiles of the errors in hidden cells that a better fit must lower.
 PREDICTED = (1 / 2, 2 / 3)
 
 

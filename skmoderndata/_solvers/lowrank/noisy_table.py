@@ -22,7 +22,7 @@ from skmoderndata._solvers.lowrank.table_noise import (
     weighted_widths,
 )
 
-# function from (table, delta) to a certified result
+# Function from (table, delta) to a certified result.
 SolveConvex = Callable[[Array, float], PursuitResult]
 
 

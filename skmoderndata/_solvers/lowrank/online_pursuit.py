@@ -34,12 +34,12 @@ MAX_SWEEPS = 30
 # have converged.
 STEP = 1e-10
 
-# Largest magnitude of an entry, in multiples of the width, up to which the sweeps start near
-# enough to the solution.
+# Largest magnitude of an entry, in multiples of the width, for which the sweeps start near enough
+# to the solution.
 FAR_WIDTHS = 1e6
 
 
-# Typical magnitude: fraction of the entries of a table or a column that do not exceed it.
+# Fraction of the entries of a table or a column that do not exceed the typical magnitude.
 QUARTILE = 0.75
 
 # Maximum entry of the start, in typical magnitudes; larger entries would dominate the objective,

@@ -40,8 +40,6 @@ RELAX_AFTER = 40
 # Over-relaxation factor.
 RELAXATION = 1.6
 
-# Minimum value of a divisor.
-
 # Tolerance of the dual residual, in multiples of the tolerance of the primal residual.
 DUAL_TOL_RATIO = 100.0
 
@@ -93,7 +91,7 @@ def _zero_result(zeros: Array) -> PursuitResult:
     return PursuitResult(U, np.zeros(0), Vt, zeros.copy(), zeros.copy(), 0, 0, 0, 1, True)
 
 
-# function of (n_iter, L, Y, rank) that returns True to stop
+# Function of (n_iter, L, Y, rank) that returns True to stop.
 Watch = Callable[[int, Array, Array, int], bool]
 
 
@@ -176,8 +174,8 @@ def principal_component_pursuit(
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(INNER_SHARE * it.residual, 1e-11))
 
-        # 4. compute the gap only if the residuals are small, because it needs a spectral norm
-        # the inexact method stops here without a gap
+        # 4. compute the gap only if the residuals are small, because it needs a spectral norm; if
+        # `grown_out`, the published inexact method would stop without a gap
         grown_out = penalty.growth > 1.0 and primal <= tol
         tail = n_iter % TAIL_EVERY == 0 and it.residual <= 10 * tol
         if grown_out or tail or it.residual <= tol * check_at or n_iter == max_iter:

@@ -22,7 +22,7 @@ from skmoderndata._solvers.lowrank.quantiles import (
     spaced_rows,
 )
 
-# Fractions at which the quantiles of the absolute residuals determine the noise.
+# Levels of the quantiles of the absolute residuals that determine the noise.
 CORE = (0.5, 0.8)
 
 # Levels of the quantiles of the absolute residuals that show heavy tails.
