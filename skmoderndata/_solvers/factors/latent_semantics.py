@@ -115,7 +115,7 @@ def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> 
 def products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
     """Compute the entries of ``C U'`` at the given rows and columns."""
     out = np.empty(len(rows))
-    # the loop is compiled for int64
+    # convert the columns to int64, for which the loop is compiled
     entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)
     return out
 

@@ -309,8 +309,7 @@ def fit_tempered(
             helped = True
             continue
 
-        # lower the temperature after several passes without gain, unless this did not help last
-        # time
+        # lower beta after several passes without gain, unless this did not help last time
         waited += 1
         if waited < PASSES_WITHOUT_GAIN:
             continue
