@@ -363,8 +363,8 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
             _set_zeros(alpha, u, index, t, banned, n_banned)
             rho -= min(step * step, rho)
 
-            # 6. near the bound, compute the residual from the signal: the recursion is only
-            # accurate up to the rounding errors of |x|^2
+            # 6. near the bound, compute the residual from the signal: the recursion is
+            # accurate only up to the rounding errors of |x|^2
             if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:

@@ -286,7 +286,7 @@ def sweep(
             d, new_g = _masked_step(E, K, D[j], g, ridge, positive, center)
             R[i] = E - K * np.outer(new_g, d)
 
-        # 1. E is the residual without the atom; find its leading direction
+        # 1. find the leading direction of E, the residual without the atom
         else:
             old = D[j]
             E = _allowed(residual + np.outer(g, old), False, center)

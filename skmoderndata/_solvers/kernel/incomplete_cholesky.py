@@ -269,7 +269,7 @@ def _pivots(
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     """Return rows of the factor for new samples, `gram(X, pivots) inv(L)'`; L is at the pivots."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
-    columns = np.ascontiguousarray(C).T  # this avoids copying a matrix in C order
+    columns = np.ascontiguousarray(C).T  # dtrsm copies arrays that are in C order
     return linalg.blas.dtrsm(1.0, L, columns, lower=1).T
 
 

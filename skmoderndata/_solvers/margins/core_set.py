@@ -216,9 +216,8 @@ def whole_set(
         gap = problem.relative_gap(values, used, a[used], rho)
         # keep the residual positive, so that a gap that is rounded to zero does not meet tol = 0
         it.residual = max(gap, SMALLEST_DIVISOR)
-        it.ended = (
-            rho <= 0 or spread < ACCUMULATED_ROUNDING
-        )  # rounding errors prevent a better solution
+        # if the spread is this small, rounding errors prevent a better solution
+        it.ended = rho <= 0 or spread < ACCUMULATED_ROUNDING
         spread *= TWO_DIGITS
 
     return CoreSetResult(
@@ -393,7 +392,7 @@ class _Search:
             core.solve(self.ball_eps, self.kappa)
             return True
 
-        # repeat this, because the tolerance depends on the solution
+        # repeat, because the tolerance depends on the solution
         for _ in range(BISECTIONS):
             aim = 0.5 * self.tau
             before = core.a

@@ -150,7 +150,7 @@ class PolynomialExpansion:
 
     def in_range(self, X: Array) -> bool:
         """Return whether the squares of the largest monomials of the columns fit into float64."""
-        # this cannot overflow: the squares of all accepted data fit into float64
+        # degree 1 cannot overflow, because the squares of all accepted data fit into float64
         if self.degree == 1:
             return True
         high = X.max(axis=0, initial=-np.inf).astype(np.float64)

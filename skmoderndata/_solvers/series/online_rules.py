@@ -53,7 +53,7 @@ class PrincipalState(NamedTuple):
 
     mean: Array  # mean of the rows, (p,)
     V: Array  # unit rows, (k, p); components that have not begun are zero
-    lam: Array  # variances, (k,); components that have not begun have zero
+    lam: Array  # variances, (k,); zero for components that have not begun
     total: Array  # amnesic mean of |u|^2, (1,)
     n_seen: Array  # number of rows, which is t in the rate, (1,)
 

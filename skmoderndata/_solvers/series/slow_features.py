@@ -469,7 +469,7 @@ def slow_directions(
         C = np.array(C, order="F")
         A = np.array(A, order="F")
 
-    # divide the errors by the variances, because these become 1
+    # divide the errors by the variances, because the variances become 1
     variance = variance[varies]
     errors = np.broadcast_to(floor, D)[varies]
     errors = errors / variance
