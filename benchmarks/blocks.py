@@ -497,7 +497,7 @@ def cluster(gib):
         apart_by = difference(double.learned, memory.learned)
         rows.append((name, in_memory, ratio_one, ratio_two, at_driver, apart_by))
 
-        # target
+        # compare the ratios with their targets
         single, double = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
         text = (
             f"{name}: one worker at most {MOST_OF_MEMORY} times as long as in memory, two at most "

@@ -41,7 +41,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "defaults.m
 MARGIN = 0.05
 # Maximum number of rows of a table, drawn at random.
 MOST_ROWS = 500
-# Number of ranks into which ordinal classifiers get the values of a regression.
+# Number of ranks into which the values of a regression are divided for ordinal classifiers.
 N_RANKS = 5
 # Number of outliers planted among the rows of a table.
 N_OUTLIERS = 15

@@ -29,7 +29,7 @@ N_PROBLEMS = 250
 # Number of the first problem that the page uses.
 FIRST = 10_000
 KINDS = ("poor", "poor and useless", "good", "good and useful")
-# Number of errors of the oracle above which a result is poor.
+# Size of an error, as a multiple of the error of the oracle, above which a result is poor.
 FACTOR = 2
 # Size of an error above which a result is useless.
 USELESS = 0.1

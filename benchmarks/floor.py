@@ -167,7 +167,8 @@ def measure(cls, parameters, n_rounds):
     mine = {method: t for (is_ours, method), t in medians.items() if is_ours}
     theirs = {method: t for (is_ours, method), t in medians.items() if not is_ours}
     (output,) = mine.keys() - {"fit"} or {""}
-    if theirs and output not in theirs:  # such as predict beside transform
+    # the outputs may differ, for example predict and transform
+    if theirs and output not in theirs:
         theirs = {output if method != "fit" else "fit": t for method, t in theirs.items()}
     shown = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
     named = type(closest).__name__ if closest is not None else ""
@@ -216,7 +217,7 @@ def relative(ours):
         for key, value in ours.get_params(deep=False).items()
         if key in inspect.signature(cls).parameters and value != own[key].default
     }
-    if name == "SparseCoder":  # both code with the same dictionary
+    if name == "SparseCoder":  # both estimators use the same dictionary
         shared["dictionary"] = np.eye(SHAPE[1])
         if ours.transform_algorithm == "lasso":
             shared["transform_algorithm"] = "lasso_lars"

@@ -45,7 +45,8 @@ def main(arguments=None, *, estimators=None, comparisons=COMPARISONS, console=No
     selected = selected or list(compared.values())
     plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
-    # only --full runs the other methods, whose cards name a scikit-learn pipeline
+    # compare only core methods unless --full or --only is given; the cards of all other methods
+    # name a scikit-learn pipeline
     beside = selected
     if not (options.full or options.only):
         beside = [cls for cls in selected if cls._card.tier == "core"]

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from skmoderndata.datasets import load_language_names
 
-# fonts that come with matplotlib, if they have all letters
+# Fonts that come with matplotlib and have all letters.
 FONTS = (
     *(f"DejaVu{kind}" for kind in ("Sans", "SansMono", "Serif")),
     *(f"DejaVu{kind}-Bold" for kind in ("Sans", "SansMono", "Serif")),

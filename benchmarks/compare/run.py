@@ -422,7 +422,7 @@ def _warm_up(problem, estimator, grid, data, train):
     groups = None if data.groups is None else data.groups[train]
     folds = problem.splitter(n_splits=WARM_UP, random_state=2)
     with warnings.catch_warnings(), contextlib.suppress(Exception):
-        # this contender has too few rows for the comparison; the search shows how good it is
+        # ignore warnings and errors, because there are few rows here; the search reports its own
         warnings.simplefilter("ignore")
         few = train[next(folds.split(data.X[train], data.y[train], groups))[1]]
         first = {f"{STEP}__{name}": values[0] for name, values in grid.items()}

@@ -106,7 +106,7 @@ def run_case(
 
         _rounds(case, table, data, label, rounds, budget, say)
 
-        # measure memory after all times
+        # measure memory after all timings
         if measure and case.memory_unit:
             unit = case.memory_unit[1](data)
             for row in table.values():

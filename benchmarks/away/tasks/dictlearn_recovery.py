@@ -6,7 +6,7 @@ from benchmarks.away.task import Task
 from benchmarks.away.tasks.ksvd_recovery import load
 from skmoderndata.decomposition import KSVD
 
-# Number of signals for training; the others are the test.
+# Number of signals for training; the remaining signals are for testing.
 N_TRAIN = 1000
 
 

@@ -31,7 +31,7 @@ def recovered(components, atoms):
 def theirs(draws):
     from ksvd import ApproximateKSVD
 
-    # the program draws its start from the global generator
+    # ksvd draws its start from NumPy's global generator
     np.random.seed(0)  # noqa: NPY002
     models = [
         ApproximateKSVD(50, max_iter=80, transform_n_nonzero_coefs=3).fit(X) for X, _ in draws

@@ -41,7 +41,7 @@ def theirs(draws):
     from mvlearn.embed import KMCCA
     from sklearn.base import BaseEstimator
 
-    # its last release lacks a method that scikit-learn 1.7 requires
+    # the last release of mvlearn lacks a method that scikit-learn 1.7 requires
     SimpleSplitter.__sklearn_tags__ = BaseEstimator.__sklearn_tags__
     params = {"poly": {"degree": 2, "coef0": 0.1}, "rbf": {"gamma": 0.25}}
     found = []

@@ -9,7 +9,8 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import SlowFeatureAnalysis
 
 N_SENSORS = 20
-# Number of rows in which each cause turns; the first cause is the slow one.
+# Standard deviation, in rows, of the filter that smooths each cause; the first cause is the slow
+# one.
 WIDTHS = (24, *np.linspace(8, 1, N_SENSORS - 1))
 # Number of rows in a step; noise hides slow changes in steps of one row.
 LAG = 10

@@ -12,7 +12,7 @@ from benchmarks.compare.problem import STEP, Data, Problem
 
 N_PEOPLE = 360
 N_COMMUNITIES = 3
-# mean number of acquaintances of a person
+# Mean number of acquaintances of a person, within and across communities.
 N_WITHIN = 5.0
 N_ACROSS = 2.0
 

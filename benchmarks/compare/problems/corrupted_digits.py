@@ -9,7 +9,7 @@ from benchmarks.compare.pictures import components_or_scatter, image_rows, one_o
 from benchmarks.compare.problem import STEP, Data, Problem
 
 FRACTION = 0.1
-# a clean pixel lies between 0 and 16
+# Smallest and largest value of a wrong pixel; a clean pixel lies between 0 and 16.
 LOW = -16
 HIGH = 32
 

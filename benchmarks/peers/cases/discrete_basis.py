@@ -68,7 +68,7 @@ def nimfa(X):
 
     vars(np).setdefault(
         "mat", np.asmatrix
-    )  # the last release of PyBMF needs a name that NumPy 2 removed
+    )  # the last release of nimfa needs a name that NumPy 2 removed
     np.random.seed(0)  # noqa: NPY002 (it draws from the global generator)
     fit = nimfa.Bmf(X.astype(float), seed="random_vcol", rank=K, max_iter=100)()
     W = np.asarray(fit.basis())

@@ -19,7 +19,7 @@ def quality(data, K):
     self_values = [_logarithm(x, x, sigma) for x in X[:2]]
     expected = _logarithm(X[0], X[1], sigma) - sum(self_values) / 2
     value = float(np.asarray(K)[0, 1])
-    if value == 0.0:  # the value underflows; it counts as correct if its logarithm is
+    if value == 0.0:  # a value that underflows is correct if its logarithm is below -700
         return {"error": 0.0 if expected < -700 else np.inf}
     return {"error": float(abs(np.log(value) - expected))}
 

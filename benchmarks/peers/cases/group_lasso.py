@@ -71,8 +71,8 @@ def celer(data):
 def skglm(data):
     from skglm import GroupLasso
 
-    # skglm stops when the violation of the optimality conditions is small: use a small limit for
-    # this gap
+    # skglm stops when the violation of the optimality conditions is small, so use a small limit to
+    # reach this gap
     model = GroupLasso(
         SIZE, data.alpha * np.sqrt(SIZE), tol=1e-4 * data.alpha, max_iter=1000
     )  # fmt: skip

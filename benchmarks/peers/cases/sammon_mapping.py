@@ -13,7 +13,7 @@ def work(size, rng):
     X = np.unique(X, axis=0)
     if size == "iris":
         return X
-    more = max(0, size - len(X))  # there are only 1797 digits: the others are noisy copies
+    more = max(0, size - len(X))  # there are only 1797 digits: add noisy copies
     X = np.concatenate([X, X[:more] + rng.normal(size=(more, X.shape[1]))])
     return X[rng.permutation(len(X))[:size]]
 

@@ -70,7 +70,7 @@ def whole_programs(problem):
     b_ub = np.full(n, -1.0 if problem.formulation == "margin" else 0.0)
     A_eq = b_eq = None
 
-    # formulation by class centres: their distance along w is one
+    # require the class centres to be one apart along w
     if problem.formulation == "centers":
         d = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
         A_eq = np.concatenate([d, -d, np.zeros(1 + slack.shape[1])])[None]

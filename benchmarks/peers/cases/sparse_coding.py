@@ -13,7 +13,7 @@ BOUND = 64 * (1.15 * SIGMA) ** 2
 ALPHA = 50.0
 # Number of patches whose gap and agreement with the standard pursuit are computed.
 CHECKED = 400
-# Number of such signals for the large dictionary.
+# Number of signals that are checked for the large dictionary.
 FEW = 2
 
 

@@ -112,7 +112,7 @@ def ours(digits):
 def fista(digits):
     from skmoderndata.sparse_coding import SparseCoder
 
-    # one penalty is used for all signals: signals are scaled, and codes are scaled back
+    # SparseCoder has one penalty for all signals: scale the signals, and scale the codes back
     coder = SparseCoder(
         digits.D, transform_algorithm="fista", transform_alpha=1.0, tol=TOL,
         groups=digits.y if digits.grouped else None,

@@ -13,7 +13,7 @@ N_LABELS = 3
 
 class Problem(NamedTuple):
     trees: list
-    nodes: list  # for the loop: by tree, nodes with children and their productions
+    nodes: list  # nodes with children and their productions, by tree, for the loop
     reference: np.ndarray  # result of the loop for the first trees
 
 
