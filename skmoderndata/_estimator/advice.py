@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-# Names in papers and other libraries, with the parameters that have this meaning, the likeliest
-# first.
+# Parameter names in papers and other libraries, with the parameters that have the same meaning
+# here, likeliest first.
 PARAMETERS = {
     "alpha_H": ("sparseness_components", "alpha"),
     "alpha_W": ("sparseness_codes", "sparseness_components", "alpha"),

@@ -7,7 +7,7 @@ import numpy as np
 
 # Maximum number of names of rows or columns beside a panel.
 NAMED_UP_TO = 40
-# Fraction of the range of an axis that is free at its ends, as in matplotlib.
+# Fraction of the range of an axis that is left free at each end, as in matplotlib.
 MARGIN = 0.05
 # Size of a line of text with a name beside it, in inches.
 LINE = 0.27

@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.linalg import unit_rows
 from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.tolerances import RANK_TOL
 
-# Number of seconds in a minute, and number of minutes in an hour.
+# Number of seconds in a minute, and number of seconds in an hour.
 MINUTE = 60
 HOUR = MINUTE * MINUTE
 # Number of lines of progress that a bootstrap prints.
@@ -230,7 +230,7 @@ def matched(reference, vectors, *, free_sign=True):
     similarity = unit_rows(reference) @ unit.T
     index, signs = match(similarity, free_sign=free_sign)
 
-    # a vector without entries matches nothing
+    # a zero vector matches nothing
     present = np.flatnonzero((index >= 0) & unit.any(axis=1)[index])
     values = np.full(reference.shape, np.nan)
     values[present] = vectors[index[present]] * signs[present, None]
