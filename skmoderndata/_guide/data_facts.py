@@ -210,7 +210,8 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
     if values.ndim > 1 and values.shape[1] > 1:
         return facts._replace(y="numbers")
 
-    # NaN is the only value that differs from itself; the NA of pandas cannot be compared
+    # Find missing values. Objects are recognised by their text, because pandas.NA cannot be
+    # compared
     values = values.ravel()
     if values.dtype.kind == "f":
         gaps = np.isnan(values)

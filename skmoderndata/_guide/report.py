@@ -13,9 +13,9 @@ from skmoderndata._guide.report_pictures import svg
 from skmoderndata._guide.report_table import Table, read_table
 
 PARTS = ["gaps", "scales", "components", "cells", "drift", "redundant columns", "roles"]
-# Number of parts that share the level of the page.
+# Number of parts that share the significance level of the page.
 N_PARTS = len(PARTS)
-# Minimum level; smaller levels need more than 140,000 permutations.
+# Minimum significance level; smaller levels need more than 140,000 permutations.
 MIN_LEVEL = 1e-4
 
 

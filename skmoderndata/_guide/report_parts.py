@@ -41,7 +41,7 @@ MANY_FOLDS = 10
 FEW_FOLDS = 3
 # Maximum number of cells of a small table.
 MAX_SMALL = 5000
-# Minimum number of empty cells, and of known cells, for a test whether gaps depend on values.
+# Minimum number of empty cells, and of known cells, for testing whether gaps depend on values.
 MIN_GROUP = 10
 # Number of good cells (the largest ones) from which their tail is estimated.
 N_TAIL = 30
@@ -269,7 +269,8 @@ def find_scales(table: Table, level: float) -> Finding | None:
     )
     low, middle, high = limits.T
 
-    # Compare the largest lower limit with the smallest upper limit; each limit holds at the level
+    # Compare the largest lower limit with the smallest upper limit; each holds at the significance
+    # level
     largest = int(low.argmax())
     smallest = int(high.argmin())
     ratio = low[largest] / high[smallest]
@@ -442,7 +443,7 @@ def find_cells(table: Table, fit: RobustFit | None, level: float) -> Finding | N
     columns = fit.columns
     values = table.values[:, columns]
 
-    # Find odd rows: a value of 1 corresponds to four standard deviations
+    # Find odd rows; a row distance of 1 corresponds to four standard deviations
     # [RobustPCA.row_distances_]
     odd = np.zeros(len(rows), dtype=bool)
     if hasattr(model, "outlying_rows_"):

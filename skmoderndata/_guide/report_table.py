@@ -135,7 +135,8 @@ def _kind(X: Any) -> str:
             "X is a lazy frame of polars: pass X.collect() or X.head(n).collect()."
         )
 
-    # Identify the type of a table in memory by its attributes, which its class has, too
+    # Identify the type of a table in memory by its attributes; exclude classes, which have the
+    # same attributes
     is_instance = not isinstance(X, type)
     if is_instance and hasattr(X, "iloc") and hasattr(X, "columns"):
         return "pandas"

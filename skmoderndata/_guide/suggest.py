@@ -177,7 +177,7 @@ def _first_of(X: Any) -> Any:
     return next(iter(X[X.columns[0]] if is_frame(X) else X))
 
 
-# Choose the rows of the table
+# Choose rows of the knowledge
 
 
 class Fit(NamedTuple):
@@ -185,7 +185,7 @@ class Fit(NamedTuple):
 
     row: dict[str, Any]
     reasons: list[str]  # conditions that the data satisfy
-    score: tuple[float, ...]  # return () if the row does not apply
+    score: tuple[float, ...]  # () if the row does not apply
 
 
 def _fit(row: dict[str, Any], facts: DataFacts, named: set[str]) -> Fit:
@@ -247,7 +247,7 @@ class Accepts(NamedTuple):
     blocks: bool  # Dask arrays
     sparse: bool  # sparse matrices
     gaps: bool  # NaN
-    outputs: bool  # y has several columns
+    outputs: bool  # y with several columns
 
 
 @functools.cache
@@ -314,7 +314,7 @@ def code_for(row: dict[str, Any], facts: DataFacts, X: Any, y: Any) -> str:
         line = re.sub(r"\bSVC\(", "SVR(", line).replace("Classifier(", "Regressor(")
     lines = _preparation(facts, X, y)
 
-    # Put the steps before the estimator in angle brackets
+    # Insert the preparing steps before the estimator, which angle brackets mark
     inside = re.search(r"<(.*)>", line)
     if inside:
         steps = []
