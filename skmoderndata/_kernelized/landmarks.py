@@ -102,9 +102,9 @@ class Survey:
         largest_norm: float,
     ) -> None:
         self.counts = counts  # first row and number of rows of each block
-        self.weight = weight  # sum over the rows
+        self.weight = weight  # sum of the weights of the rows
         self.heaviest = heaviest
-        self.mean = mean  # (p,), weighted
+        self.mean = mean  # (p,), weighted mean of the rows
         self.scatter = scatter  # weighted sum of squared distances from the mean
         self.largest_norm = largest_norm  # largest squared norm of a row
 
@@ -242,7 +242,8 @@ def numbers_of_rows(X: Any) -> Array:
     else:
         keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
 
-    # spread the low bits to the high ones; as many of the highest bits as it has make a number
+    # spread the low bits to the high ones, then convert as many of the highest bits to a number as
+    # a double can represent
     keys = _folded(keys) * GOLDEN
     digits = np.finfo(np.float64).nmant + 1
     return (keys >> np.uint64(WORD_BITS - digits)) / 2.0**digits
@@ -425,7 +426,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
         yield FeatureRows(parts[0], parts[1], parts[2], tuple(parts[3:]))
 
 
-# From a table to its features
+# Compute the features of a table
 
 
 def rows_in_blocks(

@@ -133,7 +133,7 @@ class RowStore:
             rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
             self._write(rows, rows, np.empty((len(rows), self.n)))
 
-        # `work` writes into `values`.
+        # `work` writes the rows into `self.values`.
         in_threads(work, range(0, self.n, ROWS_TOGETHER), n_jobs)
         self.owner[:] = self.slot[:] = np.arange(self.n)
         self.n_filled = self.n
