@@ -10,7 +10,8 @@ import numpy as np
 # Maximum number of nodes of a sample.
 MAX_NODES = 10_000_000
 
-# Number of nodes visited before checking whether the sample is finite; they take 16 MB and .1 s.
+# Number of nodes visited before checking whether the sample is finite; this number takes 16 MB and
+# .1 s.
 TRUSTED_NODES = 100_000
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
 
