@@ -319,7 +319,7 @@ class KernelKMeans(
 
         rng = check_random_state(self.random_state)
         spectral = isinstance(init, str) and init == "spectral"
-        # the exact bound is left to the first access if the model can compute it
+        # if the model can compute the exact bound later, leave it to the first access
         deferred = solver == "exact" and not (gram.precomputed or spectral)
         relaxation = None if deferred else space.relax()
 

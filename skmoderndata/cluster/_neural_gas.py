@@ -439,7 +439,7 @@ class NeuralGas(
         n = len(w)
         centers = start
         stop = False
-        # the width shrinks with the steps of all passes
+        # the width shrinks over the steps of all passes
         for t in range(self.max_iter):
             progress.begin()
             order = rng.permutation(n)
