@@ -191,7 +191,7 @@ class CanonicalLoadingsDisplay:
         ax = axes_or_new(self, ax, figsize=figure_size(n_columns), layout="constrained")
         style = {"fmt": "o", "capsize": 3, "markersize": 4} | kwargs
 
-        # Draw the columns from top to bottom, those of the first view first.
+        # Draw the columns from top to bottom, starting with the first view.
         self.errorbars_ = []
         labels = []
         for v, values in enumerate(loadings):

@@ -215,7 +215,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
         units[constant] = np.inf  # a constant confounder has no effect
         centred = (Z - self.confounder_means_) / units
 
-        # 2. Fit each view to them by least squares, with a constant.
+        # 2. Regress each view on them by least squares, with an intercept.
         self.confounder_coef_ = []
         residuals = []
         n_confounders = 0
@@ -271,7 +271,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
                 "confounders= of these samples, too."
             )
 
-        # compare the confounders with those of `fit`
+        # check that the confounders match the confounders of `fit`
         self._refuse_sparse(view)
         Z = confounder_table(confounders, view.shape[0], owner=name)
         if Z.shape[1] != len(self.confounder_means_):

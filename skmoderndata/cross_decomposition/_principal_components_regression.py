@@ -77,7 +77,7 @@ _NO_APPROXIMATION = (
     "PrincipalComponentsRegression(solver={!r}) is for kernels other than 'linear', which needs "
     "no approximation; use solver='auto'."
 )
-# Minimum number of components that are computed at first in the search by leave-one-out.
+# Minimum number of components that the search by leave-one-out computes at first.
 START = 64
 
 
