@@ -24,7 +24,7 @@ NO_ENTRY = "{} got entry_weight of zeros only: at least one entry needs a positi
 class RowReader(NamedTuple):
     """Reader of the rows of a block."""
 
-    owner: str  # name of the factors in messages
+    owner: str  # name of the estimator in messages
     dtype: type  # data type of the numbers
     weighted: bool  # whether rows have weights
     celled: bool  # whether entries have weights

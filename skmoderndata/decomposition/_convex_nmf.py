@@ -43,8 +43,8 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_rank,
 )
 
-# Maximum norm of the mean row, in units of the spread of the rows, at which more passes are the
-# remedy of a fit that has not converged.
+# Maximum norm of the mean row, in units of the spread of the rows, at which more passes are
+# advised if a fit has not converged.
 MOST_OFFSET = 10.0
 
 
@@ -240,7 +240,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # The caller may change X.
 
-        # too large an offset is a property of the data, which more passes do not change
+        # too large an offset is a property of the data; more passes would not help
         unfinished = not best.converged and not progress.stopped
         has_offset = unfinished and best.offset > MOST_OFFSET
         record_doubt(

@@ -51,10 +51,10 @@ from skmoderndata.decomposition._slow_base import (
     mean_slowness,
 )
 
-# Number of rows at the beginning of a stream from which the mean is computed that is subtracted
-# before the expansion.
+# Number of rows at the beginning of a stream whose mean is subtracted before the expansion.
 ROWS_OF_ORIGIN = 200
-# Smallest variance of a direction that is whitened by estimates, relative to the largest variance.
+# Smallest variance, relative to the largest variance, at which a direction is whitened by its
+# running estimate.
 _STREAM_TOL = 1e-3
 
 
@@ -513,8 +513,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "no such step."
             )
 
-        # score the weighted outputs; without outputs, the score is -4, which is the lowest
-        # possible value
+        # score the outputs that have nonzero weights; without such outputs, the score is -4, which
+        # is the lowest possible value
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0

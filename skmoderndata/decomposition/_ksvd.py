@@ -636,7 +636,7 @@ class KSVD(
 
     def _start(self, data, rng):
         n = data.shape[1]
-        # start from the array
+        # start from the array `init`
         if not isinstance(self.init, str):
             start = check_initial_atoms(self.init, self.n_components, n)
             if self.positive and (start < 0).any():

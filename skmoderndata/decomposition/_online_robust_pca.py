@@ -46,15 +46,16 @@ from skmoderndata.decomposition._robust_base import (
     split_rows,
 )
 
-# Number of rows that determine the noise, the number of components and their start.
+# Number of rows from which the noise, the number of components and the initial components are
+# estimated.
 START_ROWS = 200
-# Tolerance of pursuit for these rows: largest relative duality gap.
+# Tolerance of pursuit for the first rows: largest relative duality gap.
 START_TOL = 1e-3
-# Number of residuals for which the initial noise counts.
+# Number of residuals that have the same weight as the initial noise.
 START_WEIGHT = 20
 # Smallest noise of exact entries, relative to the typical magnitude of an entry.
 EXACT_NOISE = 1e-3
-# Size of additional random components, relative to the components of the start.
+# Size of additional random components, relative to the smallest component found at the start.
 SPARE_LENGTH = 1e-2
 
 
@@ -275,7 +276,7 @@ class OnlineRobustPCA(
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             it = Iterations(self.max_iter, self.tol, progress)
             for n_iter in it:
-                # from the second pass on, sums fade so that they cover about one pass
+                # from the second pass on, let the sums fade, so that they cover about one pass
                 order = rng.permutation(n) if self.shuffle else np.arange(n)
                 fade = n if n_iter > 1 else None
                 state, objective, excess = self._pass(state, X, order, fade)

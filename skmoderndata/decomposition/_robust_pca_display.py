@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._estimator.plotting import name_ticks, names_of, several_axes_or_new
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 
-# Fraction of the entries that lie below the colour range of the table, and of those above it.
+# Fraction of the entries below the colour range of the table; the same fraction lies above it.
 COLOURS_AT = 0.02
 # Number of rows that the outlier map labels, starting with the farthest.
 NAMED_ROWS = 10

@@ -34,7 +34,8 @@ from skmoderndata.decomposition._robust_base import (
     terms_in_units,
 )
 
-# Number of rows of a table in blocks that decide between exact and noisy entries.
+# Number of rows of a table in blocks from which the noise is estimated, and with it whether the
+# entries are exact.
 SAMPLE = 5_000
 # Largest share of outlying rows with rows="auto"; a larger group counts as structure.
 ROW_SHARE = 0.25
@@ -52,7 +53,7 @@ class Fitted(NamedTuple):
     cell_test: CellTest
     # Outlying rows; None if there was no search for them.
     verdict: Any = None
-    # Shape of the residuals; None without noise and without a refit.
+    # Shape of the residuals; None if there is no noise or no refit.
     shape: Any = None
 
 

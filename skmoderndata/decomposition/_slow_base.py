@@ -239,7 +239,7 @@ def exported_steps(model, expansion, origin, input_components=None):
     elif hasattr(expansion.expansion, "transform"):
         first = expansion.bias
         steps.append(("expand", deepcopy(expansion.expansion)))
-        # the features may be far from zero
+        # subtract the means first, because the features may be far from zero
         steps.append(("center_features", centring(mean[first:])))
         mean = np.zeros(len(mean))
     else:
@@ -317,7 +317,7 @@ def check_states_add_up(model, other, follows):
         _refuse_merge(who, "feature_names_in_", *map(list, names))
 
     # compare the expansions by their values for sample rows
-    if a.lag != b.lag:  # They differ if `set_params` was called on a fitted estimator.
+    if a.lag != b.lag:  # The lags differ if `set_params` was called on a fitted estimator.
         _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
     rows = np.concatenate([a.sample(), b.sample()])
     if len(rows):

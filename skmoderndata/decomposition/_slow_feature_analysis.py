@@ -556,7 +556,7 @@ class SlowFeatureAnalysis(
             If `expansion` is a function; a `FunctionTransformer` is accepted.
         """
         check_is_fitted(self)
-        # this call computes the solution, which may move the expansion
+        # read `input_mean_` first: this computes the solution, which may replace the expansion
         origin = self.input_mean_
         steps = exported_steps(self, self._expansion, origin, self.input_components_)
         return in_pipeline(self, steps)
@@ -838,7 +838,7 @@ class SlowFeatureAnalysis(
         mean = self.mean_
         out = np.full((len(X), len(components)), np.nan, dtype=X.dtype)
 
-        # rows with NaN stay NaN
+        # for rows with NaN, all outputs are NaN
         usable = ~np.isnan(X).any(axis=1)
         index = slice(None) if usable.all() else np.flatnonzero(usable)
         rows = X[index]

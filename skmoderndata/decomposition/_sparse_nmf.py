@@ -368,8 +368,8 @@ class SparseNMF(AlternatingFactorization):
                 stacklevel=4,
             )
 
-        # Penalties determine any number of components; codes of prescribed sparseness determine
-        # more components than columns.
+        # With penalties, any number of components is determined; with codes of prescribed
+        # sparseness, more components than columns are.
         if self.penalty != "l1" or self._unpenalised:
             rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
             remedy = "Use fewer, or penalty='l1'."
