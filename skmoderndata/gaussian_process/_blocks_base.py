@@ -63,7 +63,7 @@ class RowsInMemory:
         self.n_jobs = n_jobs
         self.xp = namespace(X)
         self.n_rows = X.shape[0]
-        # Targets that are subtracted before sums, to avoid rounding errors.
+        # Targets of the first row, which are subtracted before summing to avoid rounding errors.
         self.shift = Y[0, :]
 
     def _with(self, X, Y, w):

@@ -211,7 +211,7 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
     # Use the centres of k-means.
     seed = rng.randint(MAX_INT32)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    # Whatever the type of X, these are NumPy arrays; a centre without samples is harmless here.
+    # These are NumPy arrays whatever the type of X; a centre without samples is harmless here.
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=weights)

@@ -53,7 +53,7 @@ from skmoderndata.gaussian_process._base import (
 )
 from skmoderndata.gaussian_process._inducing_base import choose_points
 
-# Tolerance of the bound over all Gaussians, per sample.
+# Tolerance for maximising the bound over all Gaussians, per sample.
 GAP = 1e-8
 # Minimum gap per sample that causes a warning.
 LARGE_GAP = 1e-4
