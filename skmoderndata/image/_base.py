@@ -46,8 +46,8 @@ BATCH = 2048
 # Noise level assumed in the first round of "em", as a multiple of the noise of the image. The
 # level decreases to 1 in the last round.
 START_NOISE = 3.0
-# Noise while learning from patches with holes, and from filled patches, in units of the noise of
-# the image.
+# Noise level assumed while learning from patches with holes, and from filled patches, as multiples
+# of the noise of the image.
 LEARN_NOISE = 3.0
 FILLED_NOISE = 2.0
 # Minimum number of patches with holes per atom; from fewer, atoms learn the unknown pixels poorly.
@@ -186,7 +186,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
         above=(gain * sigma) ** 2,
     )
 
-    # no patch has more energy than the noise, so its mean is enough for every patch
+    # if no patch has more energy than the noise, the mean of each patch is enough
     if len(patches) == 0:
         return
 

@@ -249,7 +249,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         if sigma == 0:
             return image.reshape(np.shape(X))
 
-        # Average the overlapping approximations and the noisy pixel, which has a weight
+        # Average the overlapping approximations and the noisy image, which has the weight `noisy`
         total, weight = average_codes(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
