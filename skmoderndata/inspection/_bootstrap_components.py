@@ -38,8 +38,8 @@ LEAST_BLOCKS = 2
 LONGEST_BLOCK = 0.2
 # Largest stability of a component that counts as rotating; a random angle in a plane gives 0.9.
 ROTATES = 0.92
-# Maximum instability of the subspace of such a component, as a fraction of the instability of the
-# component.
+# Maximum instability of the subspace of a rotating component, as a fraction of the instability of
+# the component.
 SUBSPACE_FRACTION = 0.25
 
 
@@ -382,7 +382,7 @@ def _table(X, name):
     elif not hasattr(X, "shape"):
         X = np.asarray(X)
 
-    # Check the shape of the loadings.
+    # Check the number of dimensions and the number of rows.
     if X.ndim != 2:
         raise ValueError(f"{NAME}: {name} should have two dimensions, got shape {X.shape}.")
     if X.shape[0] < LEAST_ROWS:
