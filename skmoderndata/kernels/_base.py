@@ -132,7 +132,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
             check_real(X, type(self).__name__)
-            if not self._needs_vectors:  # kernels inside this kernel may not check the samples
+            if not self._needs_vectors:  # kernels inside this one might not check the samples
                 check_finite(X, type(self).__name__)
         return self._check(X)
 

@@ -148,7 +148,7 @@ class ScoreKernel(BaseKernel):
 
 def times_root(G: Any, information: Any) -> Any:
     """Multiply scores by the square root of the pseudo-inverse of the information matrix."""
-    # compare by identity, because other names have been replaced by arrays
+    # "identity" is the only string that is left; other names have been replaced by arrays
     if isinstance(information, str):
         return G
     info = np.asarray(information, dtype=np.float64)

@@ -523,5 +523,5 @@ class VonNeumann(_BetweenNodes):
         if not self.include_identity:
             slope = w * slope
         if self.decay is not None:
-            slope = np.zeros_like(w)  # `relative_decay` is not used here
+            slope = np.zeros_like(w)  # `relative_decay` has no effect here
         return {"relative_decay": self._from(X, slope)}

@@ -255,7 +255,7 @@ class AllSubtree(_Subtrees):
         if self.include_leaves:  # leaf counts do not depend on the decay
             alone = super()._gram(X, None, logarithm=True)
             total = self._log_gram(X, None)
-            # logarithm of the fraction
+            # logarithm of the fraction of the total that depends on the decay
             fraction = alone - np.maximum(total, np.finfo(np.float64).min)
             slopes *= np.exp(np.where(total > -np.inf, fraction, -np.inf))
         return {"decay": slopes}
@@ -325,7 +325,7 @@ class CompleteSubtree(TreeKernel):
     def _gram(self, X: Forest, Y: Forest | None) -> Array:
         A, B = self._counts(X, Y)
         second = A if B is None else B
-        K: Array = (A @ second.T).toarray()  # in the order of the nodes of X
+        K: Array = (A @ second.T).toarray()  # summed in the order of the nodes of X
         return np.triu(K) + np.triu(K, 1).T if B is None else K
 
     def _diag(self, X: Forest) -> Array:
