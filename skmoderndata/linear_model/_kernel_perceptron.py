@@ -284,7 +284,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         steps = self._signed_steps(y, costs, self._present_classes)
         train, held_out = self._split(y, active, rng)
 
-        # Pass until there are no mistakes, or no gain on held-out samples.
+        # Make passes until there are no mistakes, or no gain on held-out samples.
         mistakes = []
         scores = []
         waited = 0
