@@ -460,7 +460,7 @@ class SammonMapping(
             axes = (U * roots)[:, ::-1][:, :k]
 
         Y[:, : axes.shape[1]] = axes
-        # from a saddle, points would never leave the plane
+        # perturb flat axes, because a descent from this saddle would never leave the plane
         flat = np.abs(Y).max(axis=0) < 1e-6
         n_flat = int(flat.sum())
         Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))
