@@ -257,7 +257,8 @@ def _best_penalty(values):
     if len(values) == 1:
         return values[0], values[0, 0]
 
-    # The data count as one of the orders, so that mean and standard deviation do not favour them.
+    # The data count as one of the permutations, so that mean and standard deviation do not favour
+    # them.
     deviation = values.std(axis=1, keepdims=True)
     centred = values - values.mean(axis=1, keepdims=True)
     standardised = centred / np.where(deviation > 0, deviation, 1.0)
@@ -341,7 +342,7 @@ def _linear_coordinates(estimator, X, Y, *, centred):
     alphas = _each(estimator, "alpha", alpha)
     pens = [penalty(value, "shrinkage") for value in alphas]
     sides = [whiten_features(view, pen) for view, pen in zip(views, pens, strict=True)]
-    # Rows that are not centred leave one more degree of freedom.
+    # Without centring here, one more degree of freedom is left.
     n = len(X) + 1 if centred else len(X)
     _refuse_interpolation(sides, alphas, n, "a RegularizedCCA with alpha above 0")
     return [rotated_coordinates(*sides)]

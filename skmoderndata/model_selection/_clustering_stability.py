@@ -407,7 +407,7 @@ class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin
             )
 
         largest = n_samples // 2
-        # Only halves are clustered; each contains half of the objects.
+        # Only halves of the objects are clustered.
         if values[0] > largest:
             raise ValueError(
                 f"ClusteringStability clusters halves of the objects: n_samples={n_samples} "
@@ -562,8 +562,8 @@ def _label_distances(a, b, n_random, rng):
     pairs = a * k_b + b
     together = np.bincount(pairs, minlength=k_a * k_b).reshape(k_a, k_b)
 
-    # Draw tables that have the same cluster sizes.
-    # there is only one such table; `random_table` would return wrong ones here
+    # Draw tables that have the same cluster sizes. With a single cluster there is only one such
+    # table, and `random_table` would return wrong ones.
     if min(k_a, k_b) == 1:
         tables = together[None]
     else:
