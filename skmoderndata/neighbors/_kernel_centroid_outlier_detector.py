@@ -175,7 +175,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         used, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, used, w)
 
-        # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, with equal weights a
+        # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, with the relative weights a
         n = float(w.sum())
         a = w / n
         means = train.times(a)
