@@ -76,7 +76,7 @@ class RidgeNetwork(LazySolution, Base):
         "optimality_",
         "n_parameters_",
     )
-    # set if the penalty was selected by leave-one-out
+    # Attributes that exist only if leave-one-out selected the penalty.
     _SEARCH = ("loo_score_", "loo_path_", "alphas_")
 
     @fit_context()

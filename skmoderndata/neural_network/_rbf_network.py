@@ -192,7 +192,7 @@ class RadialNetwork(RidgeNetwork):
         widths = nearest_widths(centers, self.n_nearest)
         if self.width == "nearest":
             return widths
-        # the median, because a centre at an outlying sample is far from all others
+        # use the median, because a centre at an outlying sample is far from all others
         common = np.median(widths) if self.width == "auto" else widths.mean()
         return np.full(len(centers), common)
 
@@ -244,7 +244,7 @@ class RadialNetwork(RidgeNetwork):
             expansion: another basis than "gaussian", unequal widths, or a direct link.
         """
         check_is_fitted(self)
-        # refuse networks that are not the expansion of a single kernel
+        # reject networks that are not the expansion of a single kernel
         widths = as_numpy(self.widths_).astype(np.float64)
         reason = None
         if self.basis != "gaussian":
