@@ -157,7 +157,7 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
 
-        # A copy is safe from changes by the caller, and `transform` treats all rows alike.
+        # Store a copy: the caller may change X, and `transform` must treat X like any other rows.
         self.X_fit_ = X.copy()
         # Encode the samples for the kernel once.
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()

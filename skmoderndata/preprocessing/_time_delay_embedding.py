@@ -552,8 +552,8 @@ def _first_minimum_of_information(X, start, max_lag):
     X = standardized(X)
     n, p = X.shape
 
-    # Assign the values to cells of equal frequency.
-    # about five pairs per cell if the values are independent
+    # Assign the values to cells of equal frequency, with about five pairs per cell if the values
+    # are independent.
     n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))
     bins = np.full((p, n), n_bins)  # the last bin is for NaN
     for j in range(p):
