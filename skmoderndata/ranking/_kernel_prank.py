@@ -20,11 +20,11 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
 
-# The link of a stream uses scores of samples that were computed before the update by these
-# samples. It uses the newer half of the scores, within these limits, because functions grow with
-# the number of samples. Minimum number of scores.
+# Minimum number of scores that the link of a stream uses. The scores of samples are computed
+# before the update by these samples. The link uses the newer half of the scores, within these
+# limits, because functions grow with the number of samples.
 WINDOW_AT_LEAST = 200
-# Maximum number of scores.
+# Maximum number of scores that the link of a stream uses.
 WINDOW_AT_MOST = 1000
 
 
