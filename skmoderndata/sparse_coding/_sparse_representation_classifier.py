@@ -57,8 +57,8 @@ from skmoderndata.sparse_coding._base import warn_few_dimensions
 Fraction = Interval(Real, 0, 1, closed="neither")
 # Largest number of columns at which lasso codes of any class represent every sample.
 FEW_DIMENSIONS = 10
-# Maximum size of a cell that need not be an error: relative to its row, and as a multiple of the
-# largest such size in the training samples.
+# Maximum size of a cell that is not treated as an error: its size relative to the row, as a
+# multiple of the largest such size in the training samples.
 LARGEST_CELL = 1.5
 # Size to which a huge cell is cut, relative to the norm of the other cells in its row: large
 # enough for pursuit to choose the feature first, and small enough not to inflate penalties, which
@@ -644,7 +644,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         if self.rule == "energy":
             return cosines
 
-        # With a single sample, |x|^2 - (x' d)^2 remains
+        # For a code with one sample d, the squared residual is |x|^2 - (x' d)^2
         norms_sq = (rows**2).sum(axis=1, keepdims=True)
         distances_sq = np.maximum(norms_sq - cosines**2, 0.0)
         return -np.sqrt(distances_sq)
