@@ -346,7 +346,7 @@ def _look(block, reader, function, looks, known, count):
 class Solution(NamedTuple):
     """Result of the searches of a fit, for one or several problems."""
 
-    # Samples that the problems see, with their row numbers in the table.
+    # Samples that the problems use, with their row numbers in the table.
     rows: RowSet
     # Kernel values of these samples.
     kernel_rows: KernelRows

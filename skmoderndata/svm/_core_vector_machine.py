@@ -478,7 +478,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         if not worst.converged:
             self._warn_above_tol(worst, X, violation=True)
         elif self.radius_tol is not None and self.solver != "ball":
-            # (1 + radius_tol) radii in units of the margin
+            # half the excess of the squared radius that is tolerated, in units of the margin
             tolerated = self.radius_tol + 0.5 * self.radius_tol**2
             tolerated *= (self.radius_**2 / self.rho_).max()
             if tolerated > 1:

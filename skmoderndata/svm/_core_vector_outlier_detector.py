@@ -644,7 +644,7 @@ class RowsInBlocks:
             scores = scores + more
             weights = weights + w
 
-        # with very few rows, no fold has a machine
+        # with very few rows, no fold can be held out
         if not scores:
             scores, weights = table.blocks.sum(_scores, reader, function, None)
         return np.array(scores), np.array(weights)

@@ -30,10 +30,9 @@ GROWTH = 3
 # Smallest cost of a pair, multiplied by its kernel value, at which the weights of pairs are hard
 # to determine.
 STEEP = 1e4
-# Maximum number of solutions on the core set before all pairs are used, if costs are as high as
-# this.
+# Maximum number of solutions on the core set before all pairs are used, if costs reach STEEP.
 FEW_SOLUTIONS = 100
-# Maximum number of pairs in the core set before all pairs are used, if costs are as high as this.
+# Maximum number of pairs in the core set before all pairs are used, if costs reach STEEP.
 FEW_PAIRS = 200
 
 

@@ -380,7 +380,7 @@ class SupportFeatureMachine(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
 
-        # ignore samples of weight zero, but keep the number of their class
+        # drop samples of weight zero, but keep their classes
         all_samples = (X, y)
         classes, labels = np.unique(y, return_inverse=True)
         weight = np.where(self._class_factors(classes) > 0, 1.0, 0.0)[labels] * weight
