@@ -42,7 +42,7 @@ class Lines(NamedTuple):
     docstrings: set[int]
     comments: set[int]
     statements: set[int]  # last line of each statement
-    tokens: Counter[int]  # numbers of tokens
+    tokens: Counter[int]  # number of tokens on each line
 
 
 # Tokens at both ends of an f-string; before Python 3.12 it is a single token.

@@ -263,7 +263,7 @@ PARAMETER_SETS = {
     ),
     "KernelPRank": (
         {"random_state": 0},
-        # The three clouds of a check have no order along a line, nor do twenty samples of them.
+        # The three clouds of a check have no order along a line, even with only twenty samples.
         {"kernel": "poly", "average": True, "random_state": 0},
         {"budget": 100, "shuffle": False},
     ),

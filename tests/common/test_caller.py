@@ -302,7 +302,7 @@ def fitted_with_weights(estimator, X, weights):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
-# this refers to samples of almost no weight
+# if the weights are almost zero, possibly no feature is selected
 @pytest.mark.filterwarnings("ignore:No features were selected")
 def test_common_scale_of_weights_does_not_change_the_result(estimator, scale):
     """Where weights are relative; else a clear ValueError, or finite numbers."""

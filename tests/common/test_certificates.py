@@ -405,9 +405,10 @@ LINEAR = {
     )
 }  # fmt: skip
 ROWS |= LINEAR
-# the certificate refers to the last linear program, with columns in standard units, and not to
-# the minimum of the objective; the last fit of a search over penalties is done by GroupLasso;
-# labels have no unit, and tests of the class stop the solver early
+# Classes without a row, for different reasons: the certificate of SupportFeatureMachine refers to
+# the last linear program, with columns in standard units, and not to the minimum of the objective;
+# GroupLassoCV leaves its last fit to GroupLasso; for SparseGaussianProcessClassifier, labels have
+# no unit, and tests of the class stop the solver early.
 WITHOUT_ROW = {"SupportFeatureMachine", "GroupLassoCV", "SparseGaussianProcessClassifier"}
 
 

@@ -111,7 +111,7 @@ def labelled(estimator, n_classes):
 
 
 @pytest.mark.invariance
-# warnings in the folds and resamples of the wrappers; each class has tests of its own warnings
+# the folds and resamples of the wrappers cause warnings; each class has tests of its own warnings
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "n_classes"), CASES)
 def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
@@ -129,7 +129,7 @@ def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
     right = calibrated.classes_[P.argmax(axis=1)] == y[TEST]
     assert abs(P.max(axis=1).mean() - right.mean()) < 0.15
 
-    # a final estimator with a penalty, as by default, has to use the scores
+    # even a final estimator with a penalty, which is the default, has to use the scores
     stacked = StackingClassifier([("one", clone(estimator))], LogisticRegression(), cv=3)
     assert stacked.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST]) >= alone - 0.07
 
@@ -206,7 +206,7 @@ STRING_MACHINES = [
 def test_strings_in_wrappers(machine):
     """Behind a column of samples; scikit-learn's bagging takes tables only."""
     X, kind = words(90)
-    # otherwise each run would have a different result
+    # set the seed; otherwise each run would have a different result
     if "random_state" in machine.get_params():
         machine = clone(machine).set_params(random_state=0)
     if is_regressor(machine):

@@ -47,7 +47,7 @@ def keeps_float32(estimator):
     return tags is not None and "float32" in tags.preserves_dtype
 
 
-# checks that are known to fail
+# With the newest scikit-learn, a known failure that passes is an error.
 NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")
 STRICT = {"xfail_strict": True} if NEWEST else {}
 
@@ -90,15 +90,15 @@ def id_of(value):
     return f"{value.func.__name__}({options})" if options else value.func.__name__
 
 
-# random labels that no function separates; tests of the warning itself still see the warning
+# no function separates random labels; tests of the warning itself still see the warning
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
-# labels as targets, which have no noise; tests of the warning itself still see the warning
+# labels as targets have no noise; tests of the warning itself still see the warning
 @pytest.mark.filterwarnings(
     "ignore:BayesianCommitteeMachine .* the likelihood still rises beyond"
 )
 # a selector may find no feature in random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
-# columns with an offset of 100, for which a polynomial kernel is nearly singular
+# if columns have an offset of 100, a polynomial kernel is nearly singular
 @pytest.mark.filterwarnings("ignore:L2SV[CR] stopped before it converged")
 @pytest.mark.parametrize(("estimator", "check"), contract(), ids=id_of)
 def test_sklearn_contract(estimator, check):
@@ -142,7 +142,7 @@ def test_expected_failures_of_different_reasons_differ_in_use():
     repeated = {use for use, why in said.items() if len(why) > 1}
     assert {
         use for use in repeated if "view_slices" not in use
-    } == set()  # two views share these columns
+    } == set()  # classes with two views may share one use
 
 
 BEYOND = [
@@ -233,8 +233,8 @@ def test_float32_is_kept(estimator):
 
 
 # Optimisers that stop far from machine precision and therefore amplify rounding errors. The
-# largest differences that were seen are 3e-3 for the unfolding, whose gap is .01, and 5e-5 for the
-# process.
+# largest observed difference is 3e-3 for MaximumVarianceUnfolding, whose gap is .01, and 5e-5 for
+# SparseGaussianProcessRegressor.
 MAGNIFIED_ROUNDING = {
     "MaximumVarianceUnfolding": 1e-2,
     "SparseGaussianProcessRegressor": 1e-3,
@@ -426,7 +426,7 @@ def test_fitted_attributes_are_documented(estimator):
 
     inherited = {"n_features_in_", "feature_names_in_"}
     assert real - inherited <= documented
-    # the documentation promises nothing that no instance provides
+    # each documented attribute exists on at least one instance
     missing = [
         name
         for name in documented - inherited

@@ -76,7 +76,8 @@ def positive_table(rng, shape=(24, 9)):
 
 PLAIN = {"alpha_scale": "absolute", "center": False, "scale": False, "debias": False}
 
-# Estimators with settings that determine the result, a table for each, and the weighted objective.
+# An estimator whose settings determine the result, a function that draws its table, and the
+# weighted objective, for each case.
 CASES = {
     "SparseNMF": (
         SparseNMF(2, alpha=0.3, ridge=0.5, form="plain", tol=1e-6, max_iter=5000),

@@ -454,7 +454,8 @@ def test_class_without_weight():
     y = codes_of(X, 3)
     weights = (y != 1).astype(float)
 
-    # pairs of classes keep their machines, even those of a class that is never predicted
+    # all pairs of classes keep their machines, including pairs with a class that is never
+    # predicted
     fitted = L2SVC().fit(X, y, sample_weight=weights)
     assert_same(fitted, fitted.to_sklearn(), rows(200, 1))
 

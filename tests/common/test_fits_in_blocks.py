@@ -366,7 +366,7 @@ def test_models_contain_nothing_lazy_and_can_be_pickled(case):
         assert not any(dask.is_dask_collection(value) for value in vars(model).values())
         again = pickle.loads(pickle.dumps(model))
 
-    # outputs are lazy, and match the rows in memory
+    # outputs are lazy, and match the outputs for rows in memory
     assert vars(clone(model)).keys() == vars(case.model).keys()
     for name in ("transform", "predict", "decision_function"):
         if hasattr(model, name):

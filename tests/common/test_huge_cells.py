@@ -72,7 +72,7 @@ def finds_the_subspace_and_the_cells(fit, count, value):
     assert np.abs(expected - low_rank).max() < 1
 
 
-# detectors: rows with huge cells are outliers and change the others little
+# detectors: rows with huge cells are outliers and hardly affect the results for other rows
 
 
 def rejects_the_rows(fit, count, value):
@@ -96,7 +96,7 @@ def predicts_the_other_targets(fit, count, value):
     noisy = y + 0.1 * rng.normal(size=200)
     targets, _ = with_huge_cells(noisy, count, value)
     error = np.sqrt(np.mean((fit(X, targets).predict(X) - y) ** 2))
-    assert error < 0.3  # the noise has a standard deviation of .7
+    assert error < 0.3  # the standard deviation of y is .77
 
 
 # classifiers: the samples to classify have huge cells

@@ -72,7 +72,7 @@ def test_missing_numba_is_reported_once(without):
     model = L2SVC()
     with pytest.warns(RuntimeWarning, match=r"numba is not installed.*pip install"):
         model.fit(X, y)
-    # warnings are turned into errors
+    # a second warning would be an error
     KMedoids(2, random_state=0).fit(model.predict(X)[:, None])
 
 

@@ -24,7 +24,8 @@ CHANGES = {
     "+1e6": (1.0, 1e6),
     "x1e6": (1e6, 0.0),
 }
-# The other changes, and estimators that take seconds, are tested in the tier `full`.
+# Changes in the default tier; all other changes, and estimators that take seconds, are tested in
+# the tier `full`.
 QUICK = ("+1e4", "x1e-6")
 SLOW = {"ClusteringStability", "MaximumVarianceUnfolding", "SparseGaussianProcessRegressor"}
 

@@ -37,7 +37,7 @@ def public_names(cls):
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_names_match_the_table(cls):
     replaced = words_not_used()
-    # scikit-learn uses this word for a numerical rank, not for a requested number of components
+    # scikit-learn uses "rank" for a numerical rank, not for a requested number of components
     found = {name: replaced[name.rstrip("_")] for name in public_names(cls) - {"rank_"}
              if name.rstrip("_") in replaced}  # fmt: skip
     assert found == {}

@@ -108,7 +108,7 @@ def test_fewer_than_two_classes_of_positive_weight_raise(estimator):
         clone(estimator).fit(X, np.repeat("high", len(X)))
 
 
-# inside others ---------------------------------------------------------------------------------
+# inside other estimators -----------------------------------------------------------------------
 
 
 def wine():
