@@ -276,7 +276,7 @@ def wheel(rest):
             return 1
 
         (wheel_file,) = (clean / "dist").glob("*.whl")
-        # keep the development environment out of sight
+        # install into a new environment, without the packages for development
         venv.create(clean / "venv", with_pip=True)
         alone = clean / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -46,9 +46,9 @@ from skmoderndata.sparse_coding import SparseCoder
 from skmoderndata.svm import L2SVC, CoreVectorMachine, SupportFeatureMachine
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "stored_models"
-# Size of the largest file, in bytes.
+# Maximum size of a file, in bytes.
 LARGEST_FILE = 20_000
-# Size of all files of one version, in bytes.
+# Maximum size of all files of one version, in bytes.
 LARGEST_SET = 300_000
 # Packages whose classes and arrays are in the files.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
