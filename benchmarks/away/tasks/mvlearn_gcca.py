@@ -20,7 +20,7 @@ def load():
 def distance(scores):
     """Return the mean distance of standardised embeddings of the same sample."""
     a, b = ((s - s.mean(axis=0)) / s.std(axis=0) for s in map(np.asarray, scores))
-    # a component has no sign
+    # the sign of a component is arbitrary
     b = b * np.sign(np.sum(a * b, axis=0))
     return np.mean(np.linalg.norm(a - b, axis=1))
 

@@ -79,8 +79,8 @@ def starts(make):
     """Fit the models that `make(number of topics, seed)` gives, one after the other."""
 
     def run(documents):
-        with warnings.catch_warnings():  # the number of passes is fixed
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fixed number of passes causes warnings
             models = [make(documents.k, seed) for seed in range(documents.starts)]
             return [model.fit(documents.shown).components_ for model in models]
 
