@@ -55,7 +55,7 @@ class AbsentClasses:
         """Return decision values of all classes; for absent classes 1 less than the smallest."""
         if self._present is None:
             return values
-        if values.ndim == 1:  # for two classes, a single function serves both
+        if values.ndim == 1:  # two classes share a single function
             values = np.column_stack([-values, values])
         out = np.empty((len(values), len(self.classes_)), dtype=values.dtype)
         out[:] = values.min(axis=1, keepdims=True) - 1.0

@@ -115,7 +115,7 @@ class FitProgress:
         self.y = y
         self.max_passes = max_passes
         self.task_name = task_name
-        # whether a callback has requested a stop of the fit
+        # whether a callback has requested that the fit stop
         self.stopped = False
         self._root = None
 

@@ -12,12 +12,12 @@ class Evidence(NamedTuple):
     # Minimum number of observed rows per parameter of a function; with fewer rows, the value of
     # the function on the training data is much higher than its value on new rows.
     rows_per_parameter: int = 8
-    # Largest gap, as a fraction of the objective of a convex problem, that leaves the result
-    # without doubt.
+    # Largest duality gap, as a fraction of the objective of a convex problem, at which the result
+    # is not doubtful.
     unproven: float = 0.5
-    # Relative difference below which two starts have reached the same objective.
+    # Relative difference below which two starts count as having reached the same objective.
     same_objective: float = 0.01
-    # Cosine above which two starts have found the same component.
+    # Cosine above which two starts count as having found the same component.
     same_component: float = 0.9
 
 

@@ -9,7 +9,7 @@ import numpy as np
 NAMED_UP_TO = 40
 # Fraction of the range of an axis that is left free at each end, as in matplotlib.
 MARGIN = 0.05
-# Size of a line of text with a name beside it, in inches.
+# Size of a row or column with a name beside it, in inches.
 LINE = 0.27
 # Size of the area around a panel (such as its ticks and title), in inches.
 FRAME = 1.2

@@ -297,7 +297,7 @@ def _refit_loadings(template, X, Y, scores, rows, blocks):
     similarity = sum(correlations(A, B) for A, B in zip(scores, refitted, strict=True))
     index, signs = match(similarity)
 
-    # compute the loadings in the sample, NaN for lost pairs
+    # compute the loadings in the sample, with NaN for lost pairs
     present = np.flatnonzero(index >= 0)
     loadings = _loadings((X[rows], Y[rows]), [T[rows] for T in refitted])
     values = np.full((len(index), loadings.shape[1]), np.nan)

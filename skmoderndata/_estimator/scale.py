@@ -102,7 +102,7 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     pairs = getattr(estimator, "view_slices", None) or [(0, X.shape[1])]
     views = [X[:, slice(*pair)] for pair in pairs if np.shape(pair) == (2,)]
     # Sparse columns have a small range after any scaler, and a column with one huge cell has a
-    # large standard deviation, so use the smaller of both ratios.
+    # large standard deviation, so use the smaller of the two ratios.
     views = [view for view in views if not _deviations_agree(view)]
     ratio = max((min(map(_ratio, _spreads(view))) for view in views), default=1.0)
     if ratio <= RATIO_LIMIT:
