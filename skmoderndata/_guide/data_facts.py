@@ -20,7 +20,8 @@ N_ROWS = 2000
 N_COLUMNS = 300
 # Minimum distance of a broken cell from the median, in standard deviations of its column.
 FAR_DEVIATIONS = 8.0
-# Maximum distance of the other cells, in the same unit, if the column has no long tail.
+# Maximum distance of all other cells from the median, in standard deviations of the column, if the
+# column has no long tail.
 BULK_DEVIATIONS = 4.5
 # Names of ordered classes.
 GRADES = [

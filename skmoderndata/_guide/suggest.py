@@ -177,7 +177,7 @@ def _first_of(X: Any) -> Any:
     return next(iter(X[X.columns[0]] if is_frame(X) else X))
 
 
-# Choose rows of the knowledge
+# Choose the rows of the knowledge that fit the data
 
 
 class Fit(NamedTuple):
