@@ -18,7 +18,7 @@ from skmoderndata._solvers.common.arrays import CACHED_BYTES
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
-# Functions that are more accurate than those of scikit-learn.
+# Functions that are more accurate than the functions of scikit-learn.
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
@@ -30,8 +30,8 @@ ANCHORS = (32, 2**13)
 JUDGED_FROM_SAMPLES = 16
 # Maximum difference between 1 and the kernel values for which all samples count as alike.
 ALIKE = 1e-6
-# Minimum sum of the kernel values between a sample and all others; below it, the sample counts as
-# isolated.
+# Minimum sum of the kernel values between a sample and all other samples; below it, the sample
+# counts as isolated.
 ALIEN = 0.1
 
 # Entries that every estimator with a `kernel` has in `_parameter_constraints`.
@@ -90,7 +90,7 @@ def resolve_kernel(
         _check_square(X)
         return Gram(kernel)
 
-    # a name: use the estimator's parameters unless `kernel_params` overrides them
+    # for a name, use the parameters of the estimator unless `kernel_params` overrides them
     accepted = KERNEL_PARAMS[kernel]
     if "gamma" in accepted:
         params.setdefault("gamma", numeric_gamma(gamma, X, kernel))

@@ -71,7 +71,7 @@ class RowStore:
         n_exponents = ROWS_TOGETHER if wide else ROWS_IN_CACHE
         self.exponents = np.empty((n_exponents, self.n))
 
-        # positions of these rows in the store
+        # position of the row of each sample in the store; -1 if the row is not stored
         self.slot = np.full(self.n, -1)
         self.used = np.zeros(self.n, np.int64)
         self.owner = np.full(capacity, -1)
