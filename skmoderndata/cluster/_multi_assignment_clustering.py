@@ -417,7 +417,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = Statistics(ones, zeros, free_energy)
         rates = self._rates + _soft_counts(data, model)
 
-        # replace the sources if others have a larger likelihood on the stored rows
+        # replace the sources if other sources have a larger likelihood on the stored rows
         doubled = stream.n_seen >= 2 * stream.n_searched
         if doubled or not _all_used(model, total):
             better = self._search_again(stream, model, doubled)
