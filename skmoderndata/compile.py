@@ -152,6 +152,6 @@ def _bar(done, total, label):
 
 
 if __name__ == "__main__":
-    # the progress bar shows more; worker processes inherit the variable
+    # silence messages, because the progress bar shows more; worker processes inherit the variable
     os.environ["SKMODERNDATA_QUIET"] = "1"
     sys.exit(main())
