@@ -270,7 +270,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             reason = f"the {k} pairs of covariance above 0"
             warn_fewer(self, asked=self.n_components, found=k, reason=reason)
 
-        # Convert the weights to the units of X; make the largest of each pair positive.
+        # Convert the weights to the units of X; make the largest weight of each pair positive.
         signs = signs_of_peaks(pairs.U)
         self.n_components_ = k
         self.means_ = [mean for _, mean, _ in sides]
