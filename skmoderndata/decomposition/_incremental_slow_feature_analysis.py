@@ -404,7 +404,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         schedule = self._schedule()
         step = self._step()
 
-        # the first call initialises the state, later calls work on copies
+        # the first call initialises the state; later calls work on copies
         last_id = None if ids is None else ids[-1]
         if first:
             k, K = self._sizes(PolynomialExpansion(X.shape[1], self.degree).n_outputs)

@@ -710,7 +710,7 @@ class KSVD(
         n_steps = GAS_STEPS * len(start)
         atoms = sparse_coding_gas(data, start, n_nonzero=n_nonzero, n_steps=n_steps, rng=rng)
 
-        # keep the larger one of the positive and the negative part
+        # keep the larger of the positive and the negative part
         if self.positive:
             atoms = np.maximum(fix_signs(atoms), 0.0)
             atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)

@@ -309,7 +309,7 @@ class SparseNMF(AlternatingFactorization):
 
         self.ridge_ = self._ridge_of(rows)
 
-        # only penalty="hoyer" has a prescribed sparseness, and it needs at least one
+        # only penalty="hoyer" prescribes sparseness, and it needs at least one of the two values
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:
@@ -368,8 +368,8 @@ class SparseNMF(AlternatingFactorization):
                 stacklevel=4,
             )
 
-        # With penalties, any number of components is determined; with codes of prescribed
-        # sparseness, more components than columns are.
+        # Penalties allow any number of components; codes of prescribed sparseness allow more
+        # components than columns.
         if self.penalty != "l1" or self._unpenalised:
             rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
             remedy = "Use fewer, or penalty='l1'."
