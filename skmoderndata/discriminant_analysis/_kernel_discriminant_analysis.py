@@ -224,7 +224,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self._keep_classes(classes, present)
         q = self._check_n_components()
 
-        # Compute the directions as combinations of all samples, or in the span of a few
+        # Compute the directions as combinations of all samples, or in the span of a few samples
         self.priors_ = self._check_priors(mass / mass.sum())
         model = classes_of(codes, w, self.priors_)
         G = mean_differences(model, self.priors_)
