@@ -272,7 +272,8 @@ class Posterior:
             shift = blocks[0][1][0, :]
 
         def block(rows, Y, w):
-            # Sum A = L^-1 k: use plain sums for the bounds; FITC also weights by its own noise.
+            # Sum the terms of A = L^-1 k: plain sums for the bounds and, for FITC, sums weighted
+            # by its own noise.
             prior = model.covariance.diagonal(rows)
             A = solve_lower(L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)
