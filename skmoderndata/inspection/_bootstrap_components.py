@@ -238,7 +238,7 @@ def bootstrap_components(
     draws, cosines, spans = (np.array(part) for part in zip(*refits, strict=True))
     low = high = None
     if quantity != "memberships":
-        # the same quantiles of loadings as in CanonicalLoadingsDisplay
+        # use the same quantiles for loadings as CanonicalLoadingsDisplay
         method = "linear" if quantity == "loadings" else "weibull"
         low, high = quantiles(draws, confidence_level, method=method)
     result = BootstrapComponents(
