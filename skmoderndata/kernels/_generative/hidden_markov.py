@@ -87,7 +87,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         startprob, transmat, emissionprob = model
         return checked_model(startprob, transmat, "symbols", (emissionprob,), owner)
 
-    # find the kind of a hmmlearn model by its emission parameters
+    # find the kind of an hmmlearn model by its emission parameters
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
