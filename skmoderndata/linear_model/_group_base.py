@@ -60,7 +60,7 @@ class FeatureGroups(NamedTuple):
 
     def summed(self, latent, n_features):
         """Sum the coefficients of groups, of shape (..., n_latent), over copies of features."""
-        # The coefficients of the copies of a feature are added.
+        # Add the coefficients of all copies of a feature.
         coef = np.zeros((len(latent), n_features))
         if self.overlap:
             np.add.at(coef, (slice(None), self.order), latent)
