@@ -56,7 +56,7 @@ def match_sources(sources_true, sources_pred):
     k = max(len(A), len(B))
     A, B = (_with_empty_sources(M, k) for M in (A, B))
 
-    # count the different bits of all pairs, and find the matching with the fewest
+    # count the different bits of all pairs, and find the matching with the fewest different bits
     only_a = A.astype(float) @ ~B.T
     only_b = ~A @ B.T.astype(float)
     different = only_a + only_b
