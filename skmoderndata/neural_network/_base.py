@@ -331,7 +331,7 @@ class RidgeNetwork(LazySolution, Base):
             hits = hits + as_numpy(more_hits)
             good &= as_numpy(determined)
 
-        # Take the best score, and the best r^2 among equal scores
+        # Choose the best score, and the best r^2 among equal scores
         r2 = self._held_out_r2(squares)
         score = self._loo_score(r2, hits / total.weight)
         path = np.where(good, score, -np.inf)

@@ -41,7 +41,7 @@ SCALES = tuple(2.0**i for i in range(-3, 4))
 DEVIATIONS = 3.0
 
 
-# Activations that scikit-learn's perceptrons have, with the names there.
+# Activations of scikit-learn's perceptrons, with their names in scikit-learn.
 EXPORTED_ACTIVATIONS = {
     "identity": "identity",
     "relu": "relu",

@@ -51,7 +51,7 @@ MANY = 10_000
 CANDIDATES = 5000
 # Widths that "auto" compares, as multiples of the median distance of neighbouring centres.
 MULTIPLES = tuple(2.0**i for i in range(6))
-# Functions of the distance alone.
+# Basis functions of the distance alone, without a width.
 WITHOUT_WIDTH = {"linear", "thin_plate_spline"}
 RADIAL = {
     "n_centers": [AT_LEAST_ONE],
