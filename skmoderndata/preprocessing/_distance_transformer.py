@@ -18,7 +18,7 @@ from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.sequences import pack
 from skmoderndata._samples.series import is_frame, pack_series, rows_of_frame
 
-# These functions accept n_jobs themselves.
+# Metrics whose functions accept n_jobs themselves.
 METRICS = {"edit": edit_matrix} | {
     metric: partial(elastic_matrix, metric=metric, name="DistanceTransformer")
     for metric in PARAMETERS

@@ -103,7 +103,7 @@ class KernelProjector(KernelMatrixStep):
         K = self._centred(K)
 
         if self.algorithm == "eigen":
-            # Project on the leading eigenvectors: U U'.
+            # Project onto the leading eigenvectors: U U'.
             w, U = leading(K, self.n_components, self.tol)
             self.projection_ = U @ U.T
             self.pivots_ = np.zeros(0, dtype=np.intp)

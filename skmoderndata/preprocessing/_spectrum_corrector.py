@@ -182,7 +182,8 @@ class SpectrumCorrector(KernelMatrixStep):
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
 
-        # If there are fewer of the other eigenvectors, subtract them from the identity.
+        # Subtract the eigenvectors of non-positive eigenvalues from the identity, unless fewer
+        # eigenvalues are non-negative.
         if above <= n - below:
             U = self._vectors[:, :above]
             gain = np.ones(above)
