@@ -472,7 +472,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if not sparse.issparse(X):
             return self._encode_dense(X, bounds, residuals)
 
-        # Size in float64: four arrays like the signals, two like the codes.
+        # Number of bytes per row in float64: four arrays like the signals, two like the codes.
         row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
         blocks = [
             self._encode_dense(X[rows].toarray(), bounds[rows], residuals)

@@ -331,7 +331,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 "parts of the measurements and gives an equivalent problem."
             )
 
-        # Operators are not converted.
+        # Check operators without converting them.
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)

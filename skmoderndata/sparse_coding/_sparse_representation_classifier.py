@@ -290,7 +290,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         direct = linear and not sparse.issparse(X)
-        # Features that may be wrong are additional atoms: unit vectors
+        # With occlusion, each feature that may be wrong is an additional atom, a unit vector
         if self.occlusion and not direct:
             raise ValueError(
                 "occlusion=True needs dense samples and kernel='linear': single features are not "
