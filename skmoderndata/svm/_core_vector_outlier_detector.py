@@ -625,7 +625,7 @@ class RowsInBlocks:
             of_fold = reader._replace(fold=fold)
             scores, weights = table.blocks.sum(_scores, of_fold, function, known)
 
-        # fit to the rows outside one fold after the other, until enough rows have been held out
+        # fit to the rows outside each fold in turn, until enough rows have been held out
         fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
         n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
         for f in range(n_folds if drawn is None else 0):

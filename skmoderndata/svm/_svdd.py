@@ -221,7 +221,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
 
-        # find the smallest ball and, if they set the threshold, the distances of held-out samples
+        # find the smallest ball and, if held-out samples set the threshold, their distances
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             limits = {
                 "solver": self.solver,
