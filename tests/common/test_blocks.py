@@ -120,7 +120,7 @@ def test_rows_of_a_dask_array_are_predicted_lazily(estimator, lazy_only):
         expected = getattr(model, name)(rows)
         answer = getattr(model, name)(in_dask(rows))
 
-        # the method returns several results, one for each array
+        # if the method returns several results, compare each of them
         pairs = [(answer, expected)]
         if isinstance(expected, tuple):
             pairs = list(zip(answer, expected, strict=True))

@@ -144,7 +144,7 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     table = holed()
     n_zeros = 5
     stored = sparse.csr_array(table)
-    # entries that are not stored are missing, not zero
+    # for these estimators, entries that are not stored are missing, not zero
     if hasattr(estimator, "missing_values"):
         table = stored
         n_zeros = 0

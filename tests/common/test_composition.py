@@ -222,4 +222,4 @@ def test_strings_in_wrappers(machine):
         for model in (clone(machine), *wrappers)
     ]
     assert scores[0] > 0.6  # otherwise the comparison would not test anything
-    assert min(scores) >= scores[0] - 0.1  # three of thirty samples
+    assert min(scores) >= scores[0] - 0.1  # a difference of three in thirty samples

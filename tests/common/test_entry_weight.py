@@ -187,7 +187,7 @@ def test_weight_zero_is_nan(case, others, seed):
 @each_case
 def test_an_integer_weight_repeats_the_term(case, seed):
     estimator, X, weights = drawn(case, seed)
-    if case == "SparseNMF bpp":  # this case converges late
+    if case == "SparseNMF bpp":  # this case needs more passes
         estimator.set_params(max_iter=2000)
     if CASES[case][2] is None:
         pytest.skip("does not minimise its objective")

@@ -147,8 +147,8 @@ SAMPLES = (
     "svm._blocks_base.SAMPLE",
     "impute._nuclear_norm_imputer.MOST_ROWS",
 )
-# Number of bytes per row in the memory of the driver, as stated on the page about blocks: weights
-# of both views; rows of the core set, here a third of all rows.
+# Number of bytes per row in the memory of the driver, as stated on the page about blocks: for the
+# weights of both views, and for the rows of the core set, here a third of all rows.
 OF_EACH_ROW = {"KernelCCA": 16, "CoreVectorOutlierDetector": 30}
 # Classes that are compared only between different blocks, because the fit in memory uses other
 # refits or choices.

@@ -53,7 +53,7 @@ def test_files_of_skops():
     sio = pytest.importorskip("skops.io", reason=reason)
     from tests.common.test_export import DETECTORS, REGRESSORS, TRANSFORMERS, fit, rows
 
-    # fitted models need the types of this package, exported models need none
+    # fitted models need the types of this package; exported models need none
     for model in (*TRANSFORMERS[:3], *REGRESSORS[:2], DETECTORS[0]):
         fitted = fit(model, rows(40))
         method = "transform" if hasattr(model, "transform") else "predict"
