@@ -83,8 +83,8 @@ ELSEWHERE = {
     "TimeDelayEmbedding": "needs rows in temporal order",
 }
 
-# Reason why a class is behind the closest scikit-learn estimator by more than the margin, for the
-# page
+# Reason why a class scores lower than the closest scikit-learn estimator by more than the margin,
+# for the page
 COPIES = (
     "`NMF()` keeps as many components as the table has columns, so it reproduces the table"
 )

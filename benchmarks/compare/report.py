@@ -359,7 +359,8 @@ def _table_row(row):
     if row.state in ("failed", "not run"):
         cells += ["<td></td>"] * 3
     else:
-        # write the scores, each with the bounds of its mean, then the seconds of both fits
+        # write the scores, each with the bounds of its mean, then the times of both fits in
+        # seconds
         for kind, side in zip(names, row.contenders, strict=True):
             win = " win" if row.winner == kind else ""
             label = "score" if kind == "method" else "baseline"

@@ -12,7 +12,7 @@ from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 WINDOW = 16
 # Size of the reduction: 427 x 640 pixels become 71 x 106, so that a walk sees much of the picture.
 SHRINK = 6
-# Size of the speed in pixels per frame, as root mean square of each coordinate.
+# Size of the speed, in pixels per frame: root mean square of each coordinate.
 SPEED = 1.5
 INERTIA = 0.95
 MAX_MAPS = 5

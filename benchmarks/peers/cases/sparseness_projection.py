@@ -88,7 +88,6 @@ def hoyer(vectors):
             c = middle @ middle - 1
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
 
-            # stop if no entry is negative
             if (s >= 0).all():
                 break
 
