@@ -30,7 +30,7 @@ class Encoded:
         self.samples = samples
         self.form = form
         self.key = key
-        # diagonal for each kernel; `BaseKernel.diag` adds entries
+        # diagonals of the samples, by kernel; `BaseKernel.diag` adds entries
         self.diagonals: dict[Hashable, Array] = {}
 
     @property
