@@ -169,7 +169,7 @@ class SequenceFeatures(TransformerMixin, Base):
         self.kernel_ = kernel.from_data(X)
         self.kernel_._validate()
 
-        # Columns are hashed, or defined by the kernel, or correspond to the substrings that occur
+        # Columns are hashes, or are defined by the kernel, or are the substrings that occur
         if self.n_features is not None:
             if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
