@@ -614,7 +614,6 @@ class SparseGaussianProcessRegressor(
                     "but all sample_weight are zero."
                 )
 
-        # Convert to double precision.
         X = xp.astype(X, xp.float64, copy=False)
         Y = Y.reshape(len(Y), -1)
         # Drop samples of weight zero.
