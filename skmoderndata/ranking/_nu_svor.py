@@ -400,7 +400,7 @@ class NuSVOR(KernelRankingMachine, Base):
 
     def _held_out(self, gram, X, order, segments, weights):
         """Compute held-out scores for each of `NU_FRACTIONS`; samples are sorted by rank."""
-        # 1. Select up to NU_SAMPLES samples, with each rank in proportion.
+        # 1. Select up to NU_SAMPLES samples, spread over the ranks in proportion.
         n = len(order)
         spread = np.linspace(0, n - 1, min(n, NU_SAMPLES))
         positions = np.unique(spread.astype(int))
