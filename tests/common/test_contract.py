@@ -96,7 +96,7 @@ def id_of(value):
 @pytest.mark.filterwarnings(
     "ignore:BayesianCommitteeMachine .* the likelihood still rises beyond"
 )
-# a selector may find no feature in random labels
+# a selector may find no relevant feature for random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
 # if columns have an offset of 100, a polynomial kernel is nearly singular
 @pytest.mark.filterwarnings("ignore:L2SV[CR] stopped before it converged")
@@ -162,7 +162,7 @@ BEYOND_TRANSFORM = [
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
-# a selector may find no feature in random labels
+# a selector may find no relevant feature for random labels
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @each_instance
 def test_checks_not_run_for_third_parties(estimator):

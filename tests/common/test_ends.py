@@ -41,7 +41,7 @@ def degenerate():
 
 
 TABLES = degenerate()
-# Cases in the default tier: the three cases that were hardest.
+# Cases of the default tier, the three hardest ones.
 QUICK = ("three_distinct_rows", "scales_far_apart", "nearly_equal_rows")
 
 
