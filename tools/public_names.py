@@ -15,7 +15,7 @@ from numpydoc.docscrape import ClassDoc
 from skmoderndata import all_estimators, all_kernels
 from skmoderndata._estimator.registry import public_modules
 
-# Number of classes up to which a line names them.
+# Maximum number of classes that a line names.
 NAMED = 4
 
 

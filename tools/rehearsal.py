@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "rehearsal"
-# Minimum number of Pythons, unless the command names them.
+# Minimum number of versions of Python, unless the command names them.
 FEWEST_PYTHONS = 3
 # Maximum duration of a step, in seconds.
 LONGEST_STEP = 1200
@@ -83,7 +83,7 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-# Pythons
+# Versions of Python
 
 
 def declared_versions():
