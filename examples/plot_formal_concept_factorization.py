@@ -31,8 +31,8 @@ for noise in levels:
     )
 
 # %%
-# For clean data, five concepts are enough, and they are the sources. One noisy bit in a hundred
-# makes it necessary to use ten times as many, because every flipped bit splits a rectangle.
+# For clean data, five concepts are enough, and they are the sources. With one noisy bit in a
+# hundred you need ten times as many concepts, because every flipped bit splits a rectangle.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.5), layout="constrained")
 order = np.lexsort(assignments.T[::-1])

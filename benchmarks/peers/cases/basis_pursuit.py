@@ -151,7 +151,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "excess": "l1 norm over the proved lower bound, minus 1",
+        "excess": "l1 norm divided by the proved lower bound, minus 1",
         "violation": "violation of the constraint, relative to the norm of y",
         "error": "relative distance to the planted coefficients",
     },

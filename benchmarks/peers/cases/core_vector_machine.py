@@ -289,7 +289,7 @@ CASE = Case(
     quality=quality,
     figures={
         "test error %": "error on 20 000 new samples",
-        "support": "support vectors",
+        "support": "number of support vectors",
         "gap": "relative duality gap",
         "violation": "violation of the margin by samples outside the core set, in margins",
     },

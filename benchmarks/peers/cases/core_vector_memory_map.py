@@ -110,7 +110,7 @@ CASE = Case(
     figures={
         "peak GiB": "highest resident memory of the process",
         "error %": "error on 100 000 of the training rows",
-        "support": "support vectors",
+        "support": "number of support vectors",
         "gap": (
             "relative duality gap; with such a small core set, the solution is far from the "
             "optimum"

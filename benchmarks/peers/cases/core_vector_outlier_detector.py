@@ -86,10 +86,13 @@ CASE = Case(
     title="Outliers among a hundred thousand samples",
     question="How long does it take each contender to rank the samples, and how well does it "
     "find the outliers?",
-    remarks="All contenders may use two cores. The time includes computing the threshold, which "
-    "requires scoring all samples. A model that is trained on a random subset ranks about as "
-    "well, both for `OneClassSVM` and for `CoreVectorOutlierDetector`. The row "
-    "`OneClassSVM, 5 000` is therefore the fair comparison.",
+    remarks=(
+        "All contenders may use two cores. The time includes computing the threshold, which "
+        "requires scoring all samples. For both `OneClassSVM` and "
+        "`CoreVectorOutlierDetector`, a model that is trained on a random subset ranks "
+        "about as well as a model that is trained on all samples. The row `OneClassSVM, 5 "
+        "000` is therefore the fair comparison."
+    ),
     ours="CoreVectorOutlierDetector",
     sizes={"1 000": 1_000, "10 000": 10_000, "100 000": 100_000},
     quick_sizes={"2 000": 2_000},
@@ -118,7 +121,7 @@ CASE = Case(
         "AUC": "area under the curve on the training samples, whose labels are not used in "
         "training",
         "flagged %": "fraction of samples classified as outliers; 5 % are outliers",
-        "support": "support vectors",
+        "support": "number of support vectors",
     },
     targets=(
         Target(text="AUC no lower than the AUC of OneClassSVM at 100 000", check=_auc),

@@ -183,7 +183,7 @@ CASE = Case(
     quality=quality,
     figures={
         "RMSE": "root mean squared error against the true function, 5000 new samples",
-        "support": "support vectors",
+        "support": "number of support vectors",
         "gap": "relative duality gap",
     },
     targets=(

@@ -66,7 +66,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"sum of distances": "over all pairs, the same for all contenders"},
+    figures={"sum of distances": "sum over all pairs, which is the same for all contenders"},
     targets=(
         at_least(
             "at least as fast as aeon for lengths of at least 200, without a radius",

@@ -63,5 +63,5 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"sum of distances": "over all pairs, the same for both contenders"},
+    figures={"sum of distances": "sum over all pairs, which is the same for both contenders"},
 )

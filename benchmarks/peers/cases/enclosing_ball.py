@@ -126,7 +126,7 @@ CASE = Case(
     quality=quality,
     figures={
         "radius": "radius of the ball around the computed centre that contains all points",
-        "passes": "passes over the data",
+        "passes": "number of passes over the data",
         "gap": "radius divided by the lower bound, minus one",
     },
     targets=(

@@ -219,7 +219,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "objective": "in thousandths of half the squared norm of the signals",
+        "objective": "objective in thousandths of half the squared norm of the signals",
         "atoms": "mean number of atoms in a code",
     },
     targets=(

@@ -109,7 +109,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "support": "support vectors",
+        "support": "number of support vectors",
         "test error %": "error on 4000 new samples",
         "gap": "relative duality gap",
     },

@@ -82,7 +82,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "support": "support vectors",
+        "support": "number of support vectors",
         "R2": "R2 on 4000 new samples",
         "gap": "relative duality gap",
     },

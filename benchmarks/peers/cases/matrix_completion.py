@@ -214,7 +214,7 @@ CASE = Case(
         "error": "relative error on the unknown cells",
         "misfit": "relative residual on the known cells",
         "rank": "number of singular values above 1e-4 of the largest",
-        "nuclear norm": "relative to the nuclear norm of the planted table",
+        "nuclear norm": "nuclear norm, relative to the nuclear norm of the planted table",
         "gap": "relative duality gap of the penalised problem, with the residual as dual variable",
     },
     excluded={

@@ -78,7 +78,7 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"sum of scores": "over all pairs, the same for both contenders"},
+    figures={"sum of scores": "sum over all pairs, which is the same for both contenders"},
     targets=(
         at_least("at least as fast as biopython", "biopython", "ratio", 1, sizes=tuple(SIZES)),
     ),

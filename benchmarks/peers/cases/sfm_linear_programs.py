@@ -153,7 +153,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "features": "features after the last program",
+        "features": "number of features after the last program",
         "same features": "1 if the features are the same as with the first contender",
     },
     repeat=3,

@@ -138,8 +138,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "minimum": "problems in which the integer program needs no fewer features",
-        "most above": "features above the minimum in the worst problem",
+        "minimum": "number of problems in which the integer program needs no fewer features",
+        "most above": "number of features above the minimum in the worst problem",
         "features": "mean number of features",
     },
     repeat=1,

@@ -259,7 +259,7 @@ CASE = Case(
         "atoms": "mean number of atoms in a code",
         "rmse": "root mean squared residual, in grey levels",
         "textbook": "fraction of codes with exactly the atoms of the standard pursuit",
-        "violations": "patches whose residual is above the bound",
+        "violations": "number of patches whose residual is above the bound",
     },
     targets=(
         at_least(

@@ -243,8 +243,8 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "excess": "objective relative to the lowest of eight random starts",
-        "KKT": "relative projected gradient, the larger of both factors",
+        "excess": "objective divided by the lowest objective of eight random starts, minus 1",
+        "KKT": "relative projected gradient of the factor for which it is larger",
     },
     targets=(
         Target(

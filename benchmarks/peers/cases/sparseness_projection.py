@@ -150,7 +150,7 @@ CASE = Case(
     quality=quality,
     figures={
         "sparseness off": "largest difference between requested and achieved sparseness",
-        "negative": "negative entries",
+        "negative": "number of negative entries",
         "distance": "relative distance to the original rows",
     },
     targets=(

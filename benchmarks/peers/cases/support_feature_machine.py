@@ -265,7 +265,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "exact": "draws in which exactly the relevant features are found",
+        "exact": "number of draws in which exactly the relevant features are found",
         "found": "mean number of relevant features found",
         "features": "mean number of features",
         "error": "mean test error, per cent",
