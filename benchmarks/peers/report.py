@@ -163,10 +163,10 @@ def _how(rows, measured):
     runs = sorted({len(row.seconds) for row in rows if row.seconds})
     rounds = " to ".join(str(n) for n in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
     return (
-        f"{rounds} timed rounds, with the contenders interleaved in rotating order, each on its "
-        "own copy of the same data. Each contender first solves a small problem that is not "
-        "timed, so the times do not include imports and compilation. "
-        f"{_count(measured['cores'], 'core')}, "
+        f"There are {rounds} timed rounds, with the contenders interleaved in rotating order, "
+        "each on its own copy of the same data. Each contender first solves a small problem that "
+        "is not timed, so the times do not include imports and compilation. The process may use "
+        f"{_count(measured['cores'], 'core')} and "
         f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
 

@@ -70,7 +70,9 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "sum of costs": ("over all pairs, the same for all contenders except absolute values")
+        "sum of costs": (
+            "sum over all pairs, which is the same for all contenders except absolute values"
+        )
     },
     targets=(
         none_faster("no peer is faster", qualifies=lambda row: "sum of costs" in row.quality),
