@@ -141,3 +141,21 @@ def codes_of_three_by_grid(G, f, level, n_angles=200_001):
         S = np.vstack([S, [pair[list(order)] for order in itertools.permutations(range(3))]])
     met = np.maximum(S @ f, 0)
     return -(met**2 / np.einsum("ij,jk,ik->i", S, G, S)).max() / 2
+
+
+def descend(G, z, f, max_sweeps, enough):
+    """Coordinate descent on ``1/2 z G z' - f z'`` over z of at least 0, from z; return z."""
+    z = z.copy()
+    first = 0.0
+    for sweep in range(max_sweeps):
+        moved = 0.0
+        for j in range(len(z)):
+            slope = z @ G[j] - f[j]
+            new = max(z[j] - slope / G[j, j], 0.0) if G[j, j] > 0 else z[j] * (slope <= 0)
+            moved += (new - z[j]) ** 2 * G[j, j]
+            z[j] = new
+
+        first = moved if sweep == 0 else first
+        if moved <= enough * first:
+            break
+    return z

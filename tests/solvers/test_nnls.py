@@ -147,6 +147,46 @@ def test_coordinate_descent_ends_at_the_same_point(seed):
     assert_allclose(Y, Z @ G - F, atol=1e-10)
 
 
+def descent(seed, k=6, m=150, movable=1.0):
+    """Return a problem with a zero column, and a start of which a part can move."""
+    rng = np.random.default_rng(seed)
+    C = rng.uniform(size=(k, 2 * k))
+    C[k // 2] = 0
+    G = C @ C.T
+    Z = rng.exponential(size=(m, k)) * (rng.random((m, k)) < movable)
+    F = rng.uniform(-1, 1, size=(m, k)) + (Z @ G - 3 * (Z == 0) if movable < 1 else 0)
+    F[:, k // 2] = rng.choice([-1.0, 0.0], size=m)
+    return G, F, Z
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("movable", [1.0, 0.05])
+@pytest.mark.parametrize("sweeps", [1, 4])
+def test_coordinate_descent_matches_a_loop_over_entries(movable, sweeps, seed):
+    G, F, Z = descent(seed, movable=movable)
+    expected = [oracle.descend(G, z, f, sweeps, 0.03) for z, f in zip(Z, F, strict=True)]
+    Y = Z @ G - F
+    descend_rows(G[None], Z, Y, sweeps, 0.03)
+    assert_allclose(Z, expected, atol=1e-10)
+    assert_allclose(Y, Z @ G - F, atol=1e-10)
+
+
+@pytest.mark.invariance
+def test_rows_side_by_side_move_as_single_rows_do(seed):
+    G, F, Z = descent(seed)
+    together = Z.copy()
+    Y = Z @ G - F
+    steep = Y.copy()
+    n_sweeps = descend_rows(G[None], together, Y, 5, 0.03)
+
+    single = [
+        descend_rows(G[None], Z[i : i + 1], steep[i : i + 1], 5, 0.03) for i in range(len(Z))
+    ]
+    assert_array_equal(together, Z)
+    assert_array_equal(Y, steep)
+    assert n_sweeps == max(single)
+
+
 @pytest.mark.edge
 def test_dependent_repeated_and_zero_columns(seed):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from skmoderndata._solvers.common.blocks import row_blocks
-from skmoderndata._solvers.common.jit import jit
+from skmoderndata._solvers.common.jit import jit, jit_leaf
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, PIVOT
 from skmoderndata._solvers.common.typing import Array
 
@@ -22,6 +22,11 @@ from skmoderndata._solvers.common.typing import Array
 RIDGE_RELATIVE = 1e-12
 # Number of full exchanges without progress before the fallback rule [Kim & Park 2011].
 EXCHANGES = 3
+# Number of rows whose coordinate descent runs side by side.
+BLOCK_ROWS = 64
+# Minimum fraction of the entries of a block that can move, for rows side by side. They take a
+# third of the time of single rows if all entries can move, and twice the time if a tenth can.
+DENSE_FROM = 0.3
 
 
 class NNLSResult(NamedTuple):
@@ -222,6 +227,17 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
     return n_bad
 
 
+class SideBySide(NamedTuple):
+    """Rows of a block, one per column, and what each of them has moved."""
+
+    z: Array  # (k, BLOCK_ROWS)
+    y: Array  # gradients, (k, BLOCK_ROWS)
+    step: Array  # change of the current entry
+    moved: Array  # movement in this sweep
+    first: Array  # movement in the first sweep
+    unfinished: Array
+
+
 @jit
 def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -> int:
     """Run coordinate descent on each row of Z, in place; Y holds ``Z G - F`` and is also updated.
@@ -232,42 +248,154 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     """
     m, k = Z.shape
     inverse = np.empty(k)
+    # once: space for the rows of a block; zeros, because a last block may use only a part of it
+    side_by_side = SideBySide(
+        np.zeros((k, BLOCK_ROWS)),
+        np.zeros((k, BLOCK_ROWS)),
+        np.zeros(BLOCK_ROWS),
+        np.zeros(BLOCK_ROWS),
+        np.zeros(BLOCK_ROWS),
+        np.zeros(BLOCK_ROWS, dtype=np.bool_),
+    )
     n_sweeps = 0
 
-    for i in range(m):
-        H = G[i] if len(G) > 1 else G[0]
-        if i == 0 or len(G) > 1:
-            for j in range(k):  # 0 if the objective is linear in z_j
-                inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
+    for start in range(0, m, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, m)
 
-        z = Z[i]
-        y = Y[i]
-        first = 0.0
+        # rows with the same matrix run side by side if many of their entries can move
+        if len(G) == 1:
+            _invert_diagonal(G[0], inverse)
+            if _count_movable(Z, Y, start, stop) > DENSE_FROM * BLOCK_ROWS * k:
+                done = _descend_block(
+                    G[0], inverse, Z, Y, start, stop, max_sweeps, enough, side_by_side
+                )
+                n_sweeps = max(n_sweeps, done)
+                continue
 
-        for sweep in range(max_sweeps):
-            moved = 0.0
-            for j in range(k):
-                if z[j] == 0.0 and y[j] >= 0.0:
-                    continue
-                if inverse[j] == 0.0:
-                    if y[j] > 0.0:
-                        z[j] = 0.0
-                    continue
+        for i in range(start, stop):
+            g = i if len(G) > 1 else 0
+            if len(G) > 1:
+                _invert_diagonal(G[g], inverse)
+            done = _descend_row(G[g], inverse, Z[i], Y[i], max_sweeps, enough)
+            n_sweeps = max(n_sweeps, done)
 
-                # minimise over the entry and update the gradient
-                new = max(z[j] - y[j] * inverse[j], 0.0)
-                step = new - z[j]
-                if step != 0.0:
-                    z[j] = new
-                    moved += step * step * H[j, j]
-                    for c in range(k):
-                        y[c] += step * H[j, c]
+    return n_sweeps
 
-            # stop when the steps are small compared with the steps of the first sweep
-            n_sweeps = max(n_sweeps, sweep + 1)
-            if sweep == 0:
-                first = moved
-            if moved <= enough * first:
-                break
 
+@jit_leaf
+def _invert_diagonal(H: Array, inverse: Array) -> None:
+    for j in range(len(inverse)):  # 0 if the objective is linear in z_j
+        inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
+
+
+@jit_leaf
+def _count_movable(Z: Array, Y: Array, start: int, stop: int) -> int:
+    """Count the entries that are positive or have a negative slope."""
+    n_movable = 0
+    for i in range(start, stop):
+        for j in range(Z.shape[1]):
+            n_movable += Z[i, j] != 0.0 or Y[i, j] < 0.0
+    return n_movable
+
+
+@jit_leaf
+def _descend_row(
+    H: Array, inverse: Array, z: Array, y: Array, max_sweeps: int, enough: float
+) -> int:
+    """Descend on one row, and skip the entries that stay at zero; return the number of sweeps."""
+    k = len(z)
+    first = 0.0
+    for sweep in range(max_sweeps):
+        moved = 0.0
+        for j in range(k):
+            if z[j] == 0.0 and y[j] >= 0.0:
+                continue
+            if inverse[j] == 0.0:
+                if y[j] > 0.0:
+                    z[j] = 0.0
+                continue
+
+            # minimise over the entry and update the gradient
+            new = max(z[j] - y[j] * inverse[j], 0.0)
+            step = new - z[j]
+            if step != 0.0:
+                z[j] = new
+                moved += step * step * H[j, j]
+                for c in range(k):
+                    y[c] += step * H[j, c]
+
+        # stop when the steps are small compared with the steps of the first sweep
+        if sweep == 0:
+            first = moved
+        if moved <= enough * first:
+            return sweep + 1
+    return max_sweeps
+
+
+@jit_leaf
+def _descend_block(
+    H: Array,
+    inverse: Array,
+    Z: Array,
+    Y: Array,
+    start: int,
+    stop: int,
+    max_sweeps: int,
+    enough: float,
+    side_by_side: SideBySide,
+) -> int:
+    """Descend on the rows from `start` to `stop`; return the largest number of sweeps of a row.
+
+    Each row gets the values of `_descend_row`. There, each step waits for the previous step; side
+    by side, the rows take a third of the time, because the processor steps on several at once.
+    """
+    z, y, step, moved, first, unfinished = side_by_side
+    k = len(inverse)
+    for r in range(BLOCK_ROWS):
+        unfinished[r] = start + r < stop
+    for r in range(stop - start):
+        for j in range(k):
+            z[j, r] = Z[start + r, j]
+            y[j, r] = Y[start + r, j]
+
+    n_sweeps = 0
+    n_unfinished = stop - start
+    while n_unfinished > 0 and n_sweeps < max_sweeps:
+        for r in range(BLOCK_ROWS):
+            moved[r] = 0.0
+        for j in range(k):
+            zj = z[j]
+            yj = y[j]
+            curve = H[j, j]
+            scale = inverse[j]
+            # minimise over the entry; without curvature only entries that cost something move
+            for r in range(BLOCK_ROWS):
+                new = zj[r] - yj[r] * scale
+                new = new if new > 0.0 else 0.0
+                new = 0.0 if scale == 0.0 and yj[r] > 0.0 else new
+                new = new if unfinished[r] else zj[r]
+                step[r] = new - zj[r]
+                moved[r] += step[r] * step[r] * curve
+                zj[r] = new
+
+            # update the gradients
+            if scale > 0.0:
+                for c in range(k):
+                    slope = H[j, c]
+                    yc = y[c]
+                    for r in range(BLOCK_ROWS):
+                        yc[r] += step[r] * slope
+
+        # stop when the steps are small compared with the steps of the first sweep
+        n_sweeps += 1
+        n_unfinished = 0
+        for r in range(BLOCK_ROWS):
+            first[r] = moved[r] if n_sweeps == 1 else first[r]
+            unfinished[r] = unfinished[r] and moved[r] > enough * first[r]
+            n_unfinished += unfinished[r]
+
+    for r in range(stop - start):
+        for j in range(k):
+            Z[start + r, j] = z[j, r]
+            Y[start + r, j] = y[j, r]
     return n_sweeps

@@ -20,6 +20,7 @@ from skmoderndata._solvers.factors.factor_updates import (
     SummedData,
     Update,
     codes_for,
+    improve,
     is_sparse,
     least_difference,
     penalty_value,
@@ -192,13 +193,12 @@ def improved_codes(
     V: Array,
     side: Side,
     sweeps: int,
-    scales: Array,
     length: float,
 ) -> tuple[Codes, tuple[SummedData, float]]:
     """Improve codes and extrapolate; also return the sums for the components and the penalty."""
     # improve the extrapolated codes
     improved = codes.ahead.copy()
-    update(data.terms(V), side, improved, sweeps=sweeps, scales=scales, weights=data.weights)
+    improve(data.terms(V), side, improved, sweeps=sweeps)
     ahead = improved
     if length:
         ahead = extrapolated(side, improved, codes.improved, length)

@@ -178,12 +178,7 @@ class Data:
         """Return the sums over these rows and their codes that determine the components."""
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
-        # put the matrix with few rows on the left: with X transposed, BLAS takes twice as long
-        if is_sparse(self.X):
-            T = self._weighted.T @ narrow
-        else:
-            T = (narrow.T @ self._weighted).T
-        T = np.ascontiguousarray(T, dtype=np.float64)
+        T = np.ascontiguousarray(self._weighted.T @ narrow, dtype=np.float64)
         weight = float(len(W) if self.weights is None else self.weights.sum())
         if self._masks is None:
             return SummedData(W.T @ weighted, T, weight=weight)
@@ -310,6 +305,32 @@ def update(
     weights of the rows of Z.
     """
     total = np.zeros(3)
+    for rows, G, f, z, Y in _improved(terms, side, Z, sweeps):
+        # add the weighted values, squared gradients and squared linear terms
+        gradient = violation(side, G, z, Y) / scales
+        linear = (f + side.l1) / scales
+        measures = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+        if weights is not None:
+            total += [weights[rows] @ entries.sum(axis=1) for entries in measures]
+        else:
+            total += [entries.sum() for entries in measures]
+
+    return Update(*total.tolist())
+
+
+def improve(terms: Terms, side: Side, Z: Array, *, sweeps: int) -> None:
+    """Lower the objective over the factor Z, in place, as `update` does, without the measures.
+
+    The measures take up to a quarter of the time of a pass over a tall table.
+    """
+    for _ in _improved(terms, side, Z, sweeps):
+        pass
+
+
+def _improved(
+    terms: Terms, side: Side, Z: Array, sweeps: int
+) -> Iterator[tuple[slice, Array, Array, Array, Array]]:
+    """Improve Z; yield rows, Gram matrices and linear terms with penalties, codes, gradients."""
     k = Z.shape[1]
     # constraints on columns need all rows in one compiled call; otherwise limit the work of a call
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
@@ -323,20 +344,10 @@ def update(
 
         for block in row_blocks(len(F), cost):
             g = G[block] if G.ndim == 3 else G
-            f = F[block]
             z = Z[rows][block]
-            Y = _improve(side, g, f, z, sweeps)
-
-            # add the weighted values, squared gradients and squared linear terms
-            gradient = violation(side, g, z, Y) / scales
-            linear = (f + side.l1) / scales
-            measures = (z * (Y - f) / 2, gradient * gradient, linear * linear)
-            if weights is not None:
-                total += [weights[rows][block] @ entries.sum(axis=1) for entries in measures]
-            else:
-                total += [entries.sum() for entries in measures]
-
-    return Update(*total.tolist())
+            Y = _improve(side, g, F[block], z, sweeps)
+            inside = slice(rows.start + block.start, rows.start + block.stop)
+            yield inside, g, F[block], z, Y
 
 
 def _cost(side: Side, k: int) -> float:
@@ -466,7 +477,7 @@ def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
     if side.kind != "rows":
         plain = side if side.kind in ("nonnegative", "free") else Side()
         sweeps = -1 if exact else START_SWEEPS
-        update(data.terms(V), plain, W, sweeps=sweeps, scales=np.ones(k))
+        improve(data.terms(V), plain, W, sweeps=sweeps)
         return project(side, W) if side is not plain else W
 
     for rows, G, F in data.terms(V):

@@ -170,14 +170,14 @@ def factorize(
         extra = extrapolation.length
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
         sweeps = MAX_SWEEPS + 1 if afresh else sweeps_W
-        scales = scales_of(state.ahead, fixed)
         length = 0.0 if codes_side.kind == "rows" else extra
         rows, (sums, penalty) = rows.step(
-            improved_codes, state.ahead, codes_side, sweeps, scales, length
+            improved_codes, state.ahead, codes_side, sweeps, length
         )
 
         # 2. update the components
         new = state.ahead.copy()
+        scales = scales_of(new, fixed)
         moved = update(sums.terms(), components_side, new, sweeps=sweeps_V, scales=1 / scales)
 
         # 3. compute the objective and its rounding error
