@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
+from skmoderndata._solvers.margins import box_machines
 from skmoderndata._solvers.margins.squared_hinge import _least_on_line
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.svm import L2SVC, CoreVectorMachine
@@ -342,3 +343,19 @@ def test_grid_search_in_a_pipeline():
     X, y = load_iris(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), L2SVC())
     assert GridSearchCV(pipe, {"l2svc__C": [0.1, 10]}, cv=3).fit(X, y).best_score_ > 0.93
+
+
+@pytest.mark.certificate
+def test_few_samples_are_solved_to_rounding_with_few_computations_of_the_gap(monkeypatch):
+    gaps = []
+
+    def counted(*values, **settings):
+        gaps.append(relative_gap(*values, **settings))
+        return gaps[-1]
+
+    relative_gap = box_machines.relative_gap
+    monkeypatch.setattr(box_machines, "relative_gap", counted)
+    X, y = load_digits(return_X_y=True)
+    model = L2SVC(10.0).fit(X[:200] / 16, y[:200])
+    assert model.dual_gap_ < 1e-13
+    assert len(gaps) <= 3 * 45
