@@ -13,8 +13,13 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INNER_SHARE
+from skmoderndata._solvers.common.tolerances import (
+    ACCUMULATED_ROUNDING,
+    INNER_SHARE,
+    MAX_NEWTON_STEPS,
+)
 from skmoderndata._solvers.common.typing import Array
+from skmoderndata._solvers.lowrank.central_path import follow_path
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     principal_component_pursuit,
@@ -36,6 +41,9 @@ LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
 
 # Numbers of passes after which the pursuit with a growing penalty is examined.
 GROWING_LOOKS = (12, 16, 20, 25, 30, 40)
+
+# The same, if the cells count as exact: pursuit stops at the second examination that finds noise.
+DECIDED_LOOKS = tuple(range(12, 45, 3))
 
 # Maximum number of passes with a growing penalty.
 GROWING_PASSES = 45
@@ -146,7 +154,8 @@ def exact_or_noisy(
 
     # 1. try the pursuit with a growing penalty
     if schedule == "auto":
-        watch = _Watch(X, lam, evidence, GROWING_LOOKS, verdict, grows=True)
+        looks = GROWING_LOOKS if decides else DECIDED_LOOKS
+        watch = _Watch(X, lam, evidence, looks, verdict, grows=True)
         limit = min(GROWING_PASSES, max_iter)
         result = principal_component_pursuit(
             X, schedule="ialm", max_iter=limit, watch=watch, **settings
@@ -159,7 +168,18 @@ def exact_or_noisy(
         if verdict is False or result.converged or ended:
             return result, verdict is not False
 
-    # 2. try the pursuit with a balanced penalty
+        # 2. follow the central path if the cells turn out to be noisy, but pursuit is wanted
+        if not decides and watch.below >= 2:
+            limit = min(MAX_NEWTON_STEPS, max_iter - n_passes)
+            result = follow_path(
+                X, result, lam=lam, tol_gap=tol_gap, max_iter=limit, progress=progress
+            )
+            n_passes += result.n_iter
+            ended = n_passes >= max_iter or (progress is not None and progress.stopped)
+            if result.converged or ended:
+                return result._replace(n_iter=n_passes), True
+
+    # 3. try the pursuit with a balanced penalty
     watch = _Watch(X, lam, evidence, LOOKS, verdict)
     result = principal_component_pursuit(
         X,
@@ -200,6 +220,7 @@ class _Watch:
         self.verdict = verdict
         self.grows = grows
         self.last_rank = -1
+        self.below = 0  # number of examinations that found fewer
 
     def ratio(self, Y: Array, rank: int) -> float:
         """Return the number of exactly fitted cells over the degrees of freedom."""
@@ -216,9 +237,10 @@ class _Watch:
         # can fit
         ratio = self.ratio(Y, rank)
         if ratio < 1:
+            self.below += 1
             if not self.grows:
                 self.verdict = False
-            return True
+            return self.verdict is not True or self.below == 2
         if self.verdict or n_iter < FIRST_PROBE:
             return False
 
