@@ -225,9 +225,9 @@ def page(rows, repeat, given, tried=0):
         f"python -m benchmarks.first_call{given} --write-docs",
         "```",
         "",
-        f"Rounds: {repeat} (the median is shown); one BLAS thread; Python "
-        f"{platform.python_version()}, {os.cpu_count()} cores. These are seconds on one machine, "
-        "not ratios,",
+        f"The times are medians over {repeat} round{'s' * (repeat != 1)}, with one BLAS thread "
+        f"and Python {platform.python_version()} on {os.cpu_count()} cores. These are seconds on "
+        "one machine, not ratios,",
         "because they show how long a new user waits.",
         "",
     ]

@@ -276,8 +276,8 @@ def page(rows, n_rounds):
         f"python -m benchmarks.floor --rounds {n_rounds} --write-docs",
         "```",
         "",
-        f"Rounds: {n_rounds} (the medians are shown), after {N_WARM} that do not count; one "
-        "BLAS thread. The times depend on the machine; the ratios hardly do.",
+        f"The times are medians over {n_rounds} rounds, after {N_WARM} rounds that do not count, "
+        "with one BLAS thread. The times depend on the machine; the ratios hardly do.",
         "",
     ]
     return "\n".join(out)
