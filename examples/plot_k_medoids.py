@@ -3,8 +3,8 @@ Which digits are typical of their clusters?
 ===========================================
 
 The outline of a digit is a series: its distance from the centre, once around. The mean of such
-series is not the outline of any digit. A medoid is the member that is nearest to all members of
-its cluster, under any distance, and you can look at it.
+series is not the outline of any digit. A medoid is the member that is nearest to all members
+of its cluster, under any distance. You can look at it, because it is one of the digits.
 """
 
 # %%

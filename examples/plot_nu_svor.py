@@ -3,10 +3,10 @@
 What does a classifier gain from the order of ranks?
 ====================================================
 
-The target is the progress of a disease in five ranks. A support vector classifier treats the ranks
-as unordered classes; ordinal regression places thresholds along one function. It is less often
-wrong by several ranks, and you can look at its function. The parameters of both methods were
-chosen on these folds.
+The target is the progress of a disease in five ranks. A support vector classifier treats the
+ranks as unordered classes; ordinal regression places thresholds along one function. It is less
+often wrong by several ranks, and you can plot its function. The parameters of both methods
+were chosen on these folds.
 """
 
 # %%

@@ -9,8 +9,8 @@ how should you choose the weight of the sparse part?
 """
 
 # %%
-# We compare with PCA with the best number of components. PCA has an advantage: this number is
-# chosen with the undamaged digits, which robust PCA does not see.
+# For comparison, we use PCA with the best number of components. PCA has an advantage: this
+# number is chosen with the undamaged digits, which robust PCA does not see.
 
 import matplotlib.pyplot as plt
 import numpy as np

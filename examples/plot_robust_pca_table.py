@@ -80,8 +80,8 @@ axes[1].set(xlabel="column, sorted", ylabel="cells", title="Found, by column")
 axes[1].legend(fontsize=8)
 
 # %%
-# The first thirty tumours: the table, the table without noise and errors, and the errors in units
-# of the noise of their column.
+# Plot the first thirty tumours: the table, the table without noise and errors, and the errors
+# in units of the noise of their column.
 
 RobustPCADisplay.from_estimator(rpca, table[:30])
 plt.show()

@@ -2,8 +2,8 @@
 Does the size of a set hide its contents?
 =========================================
 
-Users of two departments hold sets of rights, some users many and some few. Which kernel on sets
-separates the departments?
+Users of two departments hold sets of rights; some users have many rights, and some have few.
+Which kernel on sets separates the departments?
 """
 
 # %%

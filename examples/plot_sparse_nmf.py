@@ -37,7 +37,8 @@ for level in levels:
 
 # %%
 # The plain parts are as sparse as anything between a single stroke and a whole digit; with a
-# condition, all parts have exactly the requested sparseness, at the price of a larger error.
+# condition on the sparseness, all parts have exactly the requested sparseness, at the price
+# of a larger error.
 
 size = np.linalg.norm(X)
 fig, axes = plt.subplots(2, 2, figsize=(8, 8.6), layout="constrained")
