@@ -31,7 +31,7 @@ def theirs(problem):
     import nimfa
 
     X, kinds = problem
-    np.asmatrix = np.asmatrix  # nimfa 1.4 calls a name that NumPy 2 removed
+    vars(np).setdefault("mat", np.asmatrix)  # nimfa 1.4 calls a name that NumPy 2 removed
     np.random.seed(0)  # noqa: NPY002
     fit = nimfa.Nmf(
         X,
