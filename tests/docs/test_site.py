@@ -264,7 +264,8 @@ def test_page_of_a_method_opens_with_its_purpose(tmp_path):
         "ksvd", [KSVD], tmp_path
     )
     table = comparison.render(tmp_path)
-    assert "1 problems, each designed for its method, 1 of them generated: 1 won" in table
+    assert "1 problems, each designed for its method; 1 of them use generated data." in table
+    assert "The methods win 1 problems and lose 0; 0 are equal and 0 undecided." in table
     assert table.index("KSVD </methods/ksvd>` | atoms are wanted") < table.index("not wanted")
 
 

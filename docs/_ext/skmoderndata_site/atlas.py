@@ -83,8 +83,8 @@ def render(atlas, docs):
     # introduction: counts, imports and texts that the rows rely on
     out = [
         f"The tables have {len(rows)} rows. scikit-learn provides {count['sk']} of them, and a "
-        f"part of {count['part']} more. This package provides {here}; "
-        f"{len(rows) - count['sk'] - here} are not there yet.",
+        f"part of {count['part']} more. This package provides {here}; the number of rows that are "
+        f"not there yet is {len(rows) - count['sk'] - here}.",
         "",
         "The lines of scikit-learn run after this code and the imports shown below each line:",
         "",

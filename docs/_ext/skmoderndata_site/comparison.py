@@ -26,9 +26,9 @@ def render(docs):
     counts = {kind: sum(entry["winner"] == kind for entry in homes) for kind in ORDER}
     generated = sum(entry["generated"] for entry in homes)
     out = [
-        f"{len(homes)} problems, each designed for its method, {generated} of them generated: "
-        f"{counts['method']} won, {counts['rival']} lost, {counts['equal']} equal, "
-        f"{counts['undecided']} undecided.",
+        f"The tables have {len(homes)} problems, each designed for its method; {generated} of "
+        f"them use generated data. The methods win {counts['method']} problems and lose "
+        f"{counts['rival']}; {counts['equal']} are equal and {counts['undecided']} undecided.",
         "",
     ]
 

@@ -116,4 +116,5 @@ def render_scaling(docs):
     """Markdown: a link to the page on data beyond one machine, nothing while there is none."""
     if not (docs / "scaling.md").exists():
         return ""
-    return "{doc}`More data than one machine </scaling>` has measured runs of all of this.\n"
+    page = "{doc}`More data than one machine holds </scaling>`"
+    return f"{page} shows measurements of all these options.\n"
