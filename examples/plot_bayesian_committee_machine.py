@@ -2,9 +2,9 @@
 How should the experts of a Gaussian process committee be combined?
 ===================================================================
 
-A function with fine detail needs dense samples, more than one Gaussian process can handle. Here
-the samples are divided among experts with 100 samples each. How do five ways of combining the
-experts behave, both near the samples and in a gap?
+A function with fine detail needs dense samples, which are more than one Gaussian process can
+handle. Here the samples are divided among experts with 100 samples each. How do five ways of
+combining the experts behave, both near the samples and in a gap?
 """
 
 # %%

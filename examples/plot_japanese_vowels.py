@@ -10,8 +10,9 @@ same length.
 """
 
 # %%
-# The recordings are files of the UEA archive that come with aeon: `pip install aeon` installs them
-# where this example reads them. Without them this page shows artificial speakers and says so.
+# The recordings are files of the UEA archive that come with aeon: `pip install aeon` installs
+# them where this example reads them. If they are missing, this page shows artificial speakers
+# and states this.
 
 import matplotlib.pyplot as plt
 import numpy as np
