@@ -187,8 +187,8 @@ def verdicts(every):
 
     text = (
         "The sets have six shapes, from 40 x 200 to 500 x 30. The exact sets have a rank of\n"
-        "2, 5, 10 or 20 % of the smaller side and errors in 0, 5, 10 or 20 % of the cells;\n"
-        "their cells are normal, integer, rounded to single precision, positive, with errors\n"
+        "2, 5, 10 or 20 % of the smaller side and errors in 0, 5, 10 or 20 % of the cells.\n"
+        "Their cells are normal, integer, rounded to single precision, positive, with errors\n"
         "of one sign, or with 30 % missing. An exact set classified as noisy counts as wrong\n"
         f"if pursuit recovers it in {EXACT_PASSES} passes. The noisy sets have noise of 1e-4 to\n"
         "0.5 standard deviations of the low-rank table (rank 0 to 20 %, errors in 0, 5 or 20 %).\n"
