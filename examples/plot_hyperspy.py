@@ -64,7 +64,9 @@ def narrow_part(model):
         amounts = image.learning_results.loadings
         spectra = image.learning_results.factors.T
 
-    widths = (energy[1] - energy[0]) * (spectra > spectra.max(axis=1, keepdims=True) / 2).sum(1)
+    widths = (energy[1] - energy[0]) * (spectra > spectra.max(axis=1, keepdims=True) / 2).sum(
+        1
+    )
     chosen = (widths > 0) & (widths < 25)
     print(f"{type(model).__name__}: widths {np.round(widths).astype(int)}")
     return (amounts[:, chosen] @ spectra[chosen]).reshape(counts.shape)
