@@ -40,6 +40,10 @@ def main(arguments=None):
             agreed = False
             continue
 
+        if not values:
+            print(f"{name}: the data are not available. {entry.remarks}", end="\n\n", flush=True)
+            continue
+
         agreed &= all(value.holds for value in values)
 
         page = markdown(name, entry, values)

@@ -391,6 +391,46 @@ def test_page_lists_settings_that_are_not_reached():
             assert f"| {setting} |" in page.read_text(encoding="utf-8"), (name, setting)
 
 
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "name, variable",
+    [
+        ("mevik2007", "PLS_SOURCE"),
+        ("breheny2015", "GRPREG_SOURCE"),
+        ("kovacs2021", "BMF_SOURCE"),
+        ("sanchez2019", "ORCA_SOURCE"),
+        ("zhao2019", "PYOD_SOURCE"),
+    ],
+)
+def test_publications_without_their_data_measure_nothing(name, variable, monkeypatch):
+    monkeypatch.delenv(variable, raising=False)
+    entry = find_entries()[name]
+    assert entry.values(True) == []
+    assert f"`{variable}`" in entry.remarks
+
+
+@pytest.mark.edge
+def test_page_is_kept_if_nothing_is_measured(tmp_path, monkeypatch, capsys):
+    entry = Entry(
+        title="Sums", cites="Gauss 1786", source="told", values=lambda quick: [], remarks="Set X."
+    )
+    page = tmp_path / "docs" / "benchmarks" / "paper_gauss.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("measured before", encoding="utf-8")
+    monkeypatch.setattr(papers, "ROOT", tmp_path)
+    monkeypatch.setattr(papers, "find_entries", lambda: {"gauss": entry})
+
+    assert papers.main(["gauss", "--write-docs", "--output", str(tmp_path / "build")]) == 0
+    assert page.read_text(encoding="utf-8") == "measured before"
+    assert "gauss: the data are not available. Set X." in capsys.readouterr().out
+
+
+@pytest.mark.paper
+def test_small_publication_holds():
+    entry = find_entries()["hastie2015"]
+    assert all(value.holds for value in entry.values(True))
+
+
 def test_unknown_names_are_reported(capsys):
     assert papers.main(["nobody1999"]) == 2
     answer = capsys.readouterr().out
