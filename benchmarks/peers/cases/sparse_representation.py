@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.peers import Case, Contender, at_least, at_most, none_faster
+from benchmarks.peers import Case, Contender, at_most, none_faster
 
 # Penalty, relative to the smallest penalty at which a code is zero.
 SHARE = 0.1
@@ -109,17 +109,6 @@ def ours(digits):
     return model.fit(digits.D, digits.y).encode(digits.new).toarray()
 
 
-def fista(digits):
-    from skmoderndata.sparse_coding import SparseCoder
-
-    # SparseCoder has one penalty for all signals: scale the signals, and scale the codes back
-    coder = SparseCoder(
-        digits.D, transform_algorithm="fista", transform_alpha=1.0, tol=TOL,
-        groups=digits.y if digits.grouped else None,
-    )  # fmt: skip
-    return coder.fit_transform(digits.new / digits.alpha[:, None]) * digits.alpha[:, None]
-
-
 def celer(digits):
     from celer import GroupLasso, Lasso
 
@@ -181,7 +170,6 @@ SINGLE = "1,397 training digits, 50 new ones, lasso"
 QUICK_GROUPS = "200 training digits, 10 new ones, classes as groups"
 QUICK_SINGLE = "200 training digits, 10 new ones, lasso"
 QUICK = {QUICK_GROUPS: (200, 10, True), QUICK_SINGLE: (200, 10, False)}
-FEW = (GROUPS, SINGLE, *QUICK)
 MANY_GROUPS = "1,397 training digits, 400 new ones, classes as groups"
 MANY_SINGLE = "1,397 training digits, 400 new ones, lasso"
 
@@ -215,14 +203,6 @@ CASE = Case(
             peer=False,
             note="gap at most 1e-6; the time includes `fit`",
         ),
-        "proximal gradient": Contender(
-            run=fista,
-            prepare=compiled(fista),
-            peer=False,
-            note='`SparseCoder(transform_algorithm="fista")`, gap at most 1e-6',
-            sizes=FEW,
-            why_not="takes more than a minute",
-        ),
         "celer": Contender(
             run=celer,
             prepare=compiled(celer),
@@ -250,9 +230,6 @@ CASE = Case(
     },
     targets=(
         at_most("gap of 1e-6 reached", "SparseRepresentationClassifier", "gap", 1.01e-6),
-        at_least(
-            "proximal gradient takes at least 3 times as long", "proximal gradient", "ratio", 3
-        ),
         none_faster(
             "no peer that reaches a gap of 1e-5 is faster",
             qualifies=lambda row: row.quality.get("gap", 1) <= 1e-5,
