@@ -366,7 +366,7 @@ def find_components(
     if p > level:
         return None
 
-    # Try numbers near the number of components above the noise
+    # Compare numbers of components between one and about twice the number above the noise
     rank = fit.model.rank_
     largest = (min(values.shape) - 1) // 2
     if largest < 2:

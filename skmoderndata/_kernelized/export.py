@@ -147,7 +147,7 @@ def support_vector_classifier(model: Any, functions: KernelFunctions) -> Any:
     rest.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
     # the copy keeps the type of the labels
     rest.label_binarizer_.classes_ = model.classes_.copy()
-    # in older versions, `classes_` is a property of the binarizer
+    # in older versions of scikit-learn, `classes_` is a property that reads the binarizer
     if not hasattr(rest, "classes_"):
         rest.classes_ = model.classes_.copy()
     return _after(model, centre, rest)

@@ -97,8 +97,8 @@ class Components(NamedTuple):
     directions: np.ndarray | None = None
 
 
-# Rounding error of a kernel value, relative to the largest value: 16 units of rounding. Without
-# fused multiplications, all samples can share errors of eight units.
+# Rounding error of a kernel value, relative to the largest value: 16 times the machine epsilon.
+# Without fused multiply-add, all samples can have the same error of eight times epsilon.
 ERROR_OF_KERNEL = 16 * np.finfo(np.float64).eps
 
 

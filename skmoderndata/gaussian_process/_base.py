@@ -338,8 +338,8 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
             options={"maxiter": max_iter},
         )
 
-    # If iterations were left, rounding errors have ended the line search, and nothing more can be
-    # gained.
+    # Stopping before `max_iter` counts as convergence: a stopping rule was met, or rounding errors
+    # have ended the line search and nothing more can be gained.
     converged = len(trace) < max_iter
     # SciPy returns no gradient if all bounds are equal.
     slope = -result.get("jac", np.zeros_like(result.x))

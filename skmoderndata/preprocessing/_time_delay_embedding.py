@@ -562,7 +562,7 @@ def _first_minimum_of_information(X, start, max_lag):
         edges = np.quantile(values, np.arange(1, n_bins) / n_bins)
         bins[j, observed] = np.searchsorted(edges, values, side="right")
 
-    # Compute the information of X[t] and X[t + lag], without pairs across sequences.
+    # Compute the mutual information of X[t] and X[t + lag], without pairs across sequences.
     curve = []
     # compute one more lag, to see whether the curve rises again
     for lag in range(min(max_lag + 1, n - 1) + 1):

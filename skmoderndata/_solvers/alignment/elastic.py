@@ -129,7 +129,8 @@ class _Tables:
         """Return the distances of a series from the first `width` lanes."""
         n = len(x)
         longest = len(self.z) - 1
-        if n != self.n_corridor:  # series of equal length follow each other
+        # series of equal length are consecutive, so they share a corridor
+        if n != self.n_corridor:
             self.low, self.high = corridor(n, longest, self.band)
             self.n_corridor = n
 

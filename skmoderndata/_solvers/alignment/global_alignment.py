@@ -37,7 +37,7 @@ POWERS = (
     0.69314718055995,
     1.0,
 )
-# Largest number in a row after its scale has been renewed, as a power of two.
+# Approximate base-2 logarithm of the largest number in a row after rescaling.
 TARGET = 1000
 # Smallest exponent at which a double has full precision.
 MIN_EXPONENT = int(np.finfo(np.float64).minexp)

@@ -75,7 +75,7 @@ class Work(NamedTuple):
 
     vectors: Array  # rows for k atoms: alpha, score, outside, then U
     bits: Array  # the same memory, as integers
-    rows: Array  # rows for `cap` numbers or n entries: h, a, r, weights, then L
+    rows: Array  # rows of max(cap, n) numbers: h, a, r, weights, then L
     numbers: Array  # rows of integers for atoms or entries: banned, entries
 
 

@@ -57,7 +57,7 @@ WAIT = 8
 # Number of passes whose best objective is compared with earlier passes while atoms are replaced;
 # learning stops if it is no better.
 PASSES_WITHOUT_GAIN = 5
-# Fraction of the passes with replacements in which atoms are also split.
+# Fraction of the passes that replace atoms, counted from the first, in which atoms are also split.
 SETTLE = 0.6
 
 

@@ -58,7 +58,8 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     # joint weights: minimise v'Mv / 2 - a'v over v >= 0 [Cortes, Mohri and Rostamizadeh 2012]
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
-        # drop the smaller eigenvalues, which show that the kernels are linearly dependent
+        # drop eigenvalues that are zero up to rounding errors, because the kernels are linearly
+        # dependent
         above = values > ACCUMULATED_ROUNDING * values[-1]
         s = np.sqrt(values[above])
         V = V[:, above]

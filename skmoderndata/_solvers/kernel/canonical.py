@@ -378,7 +378,8 @@ def kernel_pairs(
     Ra, Rb = operators
     start = np.random.RandomState(0).standard_normal(n)
 
-    # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; ARPACK never applies A itself
+    # 1 / s^2 are the eigenvalues of A x = lambda M x with A = R_a^-1 and M = R_b; ARPACK never
+    # applies A itself, so R_b stands in for it
     problem: Any = {"A": Rb, "M": Rb, "OPinv": Ra, "sigma": 0.0, "which": "LA", "v0": start}
     budget: Any = {
         "ncv": 2 * k + 10,

@@ -337,8 +337,9 @@ def _changes(
     remaining = own_mass - w
     alone = remaining <= ACCUMULATED_ROUNDING * own_mass
 
-    # the sample removes w s / (s - w) d from the old cluster and adds w s / (s + w) d to the new
-    # one (w: its weight, s: weight of the cluster, d: squared distance)
+    # moving a sample lowers the objective of the old cluster by w s / (s - w) d and raises the
+    # objective of the new cluster by w s / (s + w) d (w: weight of the sample, s: weight of the
+    # cluster, d: squared distance)
     taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own_cluster]
     s = mass[:, None]
     changes: Array = s / (s + w) * w * D - taken

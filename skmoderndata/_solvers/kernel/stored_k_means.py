@@ -22,7 +22,7 @@ class Clusters(NamedTuple):
     S: Array  # (k, n)
     mass: Array  # (k,)
     inner: Array  # (k,)
-    distance: Array  # squared distance from the nearest centre without the squared norm, (n,)
+    distance: Array  # squared distance from the nearest centre, minus k(x, x), (n,)
 
 
 def new_clusters(labels: Array, k: int) -> Clusters:

@@ -35,10 +35,10 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     duality_gap,
 )
 
-# Fraction of the singular values of the noise that the first M has in all directions.
+# Minimum eigenvalue of the first M, as a fraction of the singular values of the noise.
 NOISE_SHARE = 0.1
 
-# Minimum number of rows, if there are more, from which the noise is estimated.
+# Maximum number of evenly spaced rows from which the noise is estimated.
 MEDIAN_ROWS = 200
 
 # Maximum number of conjugate gradient steps for a Newton step; two to five usually suffice.

@@ -359,8 +359,9 @@ def alternating_least_squares(
     last = np.inf
     sides = ((table.X, table.weights), table.transposed())
     for _ in range(max_iter):
-        # compute the scores of one side, then the singular values of the product
-        for X, weights in sides:  # each half sweep ends with the transposed matrix
+        # compute the scores of one side, then the singular values of the product; each half sweep
+        # leaves the factors of the transposed matrix
+        for X, weights in sides:
             penalty = row_penalty(lam, factors.s)
             scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty), weights)
             A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)

@@ -220,7 +220,7 @@ class _Watch:
         self.verdict = verdict
         self.grows = grows
         self.last_rank = -1
-        self.below = 0  # number of examinations that found fewer
+        self.below = 0  # number of examinations with a ratio below 1
 
     def ratio(self, Y: Array, rank: int) -> float:
         """Return the number of exactly fitted cells over the degrees of freedom."""

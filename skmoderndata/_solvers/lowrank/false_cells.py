@@ -137,7 +137,7 @@ def noise_inflation(
     root = np.broadcast_to(root, residual.shape)
     inflation = np.ones(residual.shape)
 
-    # take the most complete rows as references, without errors
+    # use the most complete rows as references, with residuals of 0 outside their good cells
     good = eligible & ~suspects
     rows = np.argsort(-good.sum(axis=1), kind="stable")[:REFERENCE_ROWS]
     low_rank = (terms.U[rows] * terms.s) @ terms.Vt
@@ -145,7 +145,7 @@ def noise_inflation(
     typical = _column_medians(white, good[rows])
 
     for i in np.flatnonzero((suspects & eligible).any(axis=1)):
-        # 1. regress on the components without the suspects, in units of equal noise
+        # 1. regress the good cells of the row on the components, scaled to equal noise
         left_out = suspects[i]
         fitted = good[i]
         weighted = root[i, fitted]

@@ -67,7 +67,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if fitted is None:
         return False
 
-    # 2. regress all rows on the components of the block, then as many columns on their scores
+    # 2. regress all n rows on the components of the block, then n random columns on the scores
     A = _scores(X[:, columns], fitted.B)
     table = X[:, np.sort(rng.permutation(p)[:n])]
     B = _scores(table.T, A)

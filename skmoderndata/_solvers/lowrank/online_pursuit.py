@@ -425,7 +425,7 @@ def add_batch(
     trusted = np.abs(residual) <= TRUSTED * noise_scale
     trusted &= ~np.isnan(X)
 
-    # a cleaned row is the sum of its low rank and the clipped residual
+    # a cleaned row is the sum of its low-rank part and the clipped residual
     gram = R.T @ R
     cleaned = V @ gram
     cleaned += batch.dual.T @ R

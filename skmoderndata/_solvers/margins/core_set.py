@@ -50,7 +50,7 @@ WHOLE = 2000
 # Initial tolerance on half the gradient, in margins, and also the factor by which this tolerance
 # is lowered each time (two decimal digits).
 TWO_DIGITS = 1e-2
-# Factor by which other tolerances are lowered each time.
+# Factor by which the other tolerances are lowered if more accuracy is needed.
 FALL = 0.25
 # Maximum number of units in a problem that is solved up to rounding errors.
 EXACT_UNITS = 100

@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.tolerances import SMALLEST_DIVISOR
 from skmoderndata._solvers.common.typing import Array
 
-# Relative gap, and relative residual, at which the descent ends.
+# Relative gap, and relative residual, at which the iteration stops.
 ERROR = 1e-11
 # Maximum number of steps.
 MAX_STEPS = 50

@@ -81,7 +81,7 @@ def _words_near(window, order, costs, threshold, weights, out):
     number = np.zeros(p + 1, dtype=np.int64)
     n = i = 0
 
-    # go depth first: try the next cheapest symbol at position i
+    # search depth first: try the next cheapest symbol at position i
     while i >= 0:
         tried[i] += 1
         too_much = tried[i] == sigma

@@ -271,7 +271,7 @@ class HMMFisher(ScoreKernel):
                 groups.append(covariance_scores(*arguments).reshape(n, -1))
         elif set("el") & set(letters):
             rates = model.emission[0]
-            assert values is not None  # models of counts observe vectors
+            assert values is not None  # the observations of count models are vectors
             ratios = values[:, None, :] / rates - 1.0
             weighted = passed.states[:, :, None] * ratios
             weighted = weighted.reshape(len(ratios), rates.size)

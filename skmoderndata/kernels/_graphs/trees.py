@@ -325,7 +325,9 @@ class CompleteSubtree(TreeKernel):
     def _gram(self, X: Forest, Y: Forest | None) -> Array:
         A, B = self._counts(X, Y)
         second = A if B is None else B
-        K: Array = (A @ second.T).toarray()  # summed in the order of the nodes of X
+        # K[i, j] is summed in the order of the nodes of X[i], so K[i, j] and K[j, i] may have
+        # different rounding errors
+        K: Array = (A @ second.T).toarray()
         return np.triu(K) + np.triu(K, 1).T if B is None else K
 
     def _diag(self, X: Forest) -> Array:
