@@ -41,7 +41,9 @@ def main(arguments=None):
             continue
 
         if not values:
-            print(f"{name}: the data are not available. {entry.remarks}", end="\n\n", flush=True)
+            print(
+                f"{name}: the data are not available. {entry.remarks}", end="\n\n", flush=True
+            )
             continue
 
         agreed &= all(value.holds for value in values)

@@ -68,8 +68,10 @@ class Path:
     """Group lasso in the units of the R package: groups are made orthonormal first."""
 
     def __init__(self, X, y, names):
-        self.y, self.names = y, names
-        self.mean, self.deviation = X.mean(axis=0), X.std(axis=0)
+        self.y = y
+        self.names = names
+        self.mean = X.mean(axis=0)
+        self.deviation = X.std(axis=0)
         Z = (X - self.mean) / self.deviation
 
         # Z[:, group] @ basis[group, group] has orthogonal columns of mean square 1

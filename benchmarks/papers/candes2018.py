@@ -86,7 +86,8 @@ def discoveries(draw, seed, known):
 
 def within(setting, quantity, expected, printed, measured, digits):
     """Compare one printed draw with the mean and the standard deviation of our draws."""
-    mean, deviation = measured.mean(), measured.std(ddof=1)
+    mean = measured.mean()
+    deviation = measured.std(ddof=1)
     told = f"{mean:.{digits}f} ± {deviation:.{digits}f}"
     agrees = abs(printed - mean) <= LARGEST_DEVIATION * deviation + 1e-12
     return value(setting, quantity, expected, PRINTED, told, holds=agrees)

@@ -25,12 +25,15 @@ CENTRED = np.array([
 
 # Values that the vignette prints: singular values, the objective for each known entry, and
 # completed entries (row by row).
-PENALTY, SINGULAR, OBJECTIVE = 1.9, (0.7058351, 0.1224937), 0.34085
+PENALTY = 1.9
+SINGULAR = (0.7058351, 0.1224937)
+OBJECTIVE = 0.34085
 COMPLETED = (
     -0.09395368, 0.06964884, 0.01072968, -0.009833786, 0.04108268, -0.02061187, 0.03611551,
     0.109137401, -0.10903638, 0.06793878,
 )  # fmt: skip
-CENTRED_PENALTY, CENTRED_SINGULAR = 1.0, (1.32863296, 0.09314895)
+CENTRED_PENALTY = 1.0
+CENTRED_SINGULAR = (1.32863296, 0.09314895)
 # Difference that still counts as agreement. The R package stops when its objective changes by
 # less than 1e-5, which leaves an error of about 1e-3 in the singular values.
 LARGEST_DIFFERENCE = 1e-3

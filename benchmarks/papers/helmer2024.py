@@ -20,11 +20,14 @@ SMALLEST_VARIANCE = 0.5
 
 # Sample sizes that are tried, as fractions of the printed one.
 FRACTIONS = (0.18, 0.35, 0.6, 1.0, 1.7, 3.0)
-# Number of models, of draws from each, and of draws for the power.
-N_MODELS, N_DRAWS, N_POWER = 20, 20, 200
+# Number of models, number of draws from each, and number of draws for the power.
+N_MODELS = 20
+N_DRAWS = 20
+N_POWER = 200
 # The same with more than ROWS_OF_FEW samples, which take longer.
 ROWS_OF_FEW = 3000
-FEW_MODELS, FEW_DRAWS = 6, 5
+FEW_MODELS = 6
+FEW_DRAWS = 5
 # Ratio of two sample sizes that still counts as agreement.
 LARGEST_RATIO = 1.5
 
@@ -40,7 +43,9 @@ class Model:
         cross = np.outer(x_variances * x_weights, y_variances * y_weights)
         cross *= correlation / np.sqrt(x_variance * y_variance)
 
-        self.rng, self.correlation, self.p = rng, correlation, p
+        self.rng = rng
+        self.correlation = correlation
+        self.p = p
         self.views = ((x_variances, x_weights), (y_variances, y_weights))
         covariance = np.block([[np.diag(x_variances), cross], [cross.T, np.diag(y_variances)]])
         self.root = np.linalg.cholesky(covariance)

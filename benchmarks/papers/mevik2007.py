@@ -21,7 +21,8 @@ def values(quick):
         return []
 
     gasoline = read_r(source / "data" / "gasoline.RData")["gasoline"]
-    spectra, octane = np.asarray(gasoline["NIR"]), np.asarray(gasoline["octane"]).ravel()
+    spectra = np.asarray(gasoline["NIR"])
+    octane = np.asarray(gasoline["octane"]).ravel()
     numbers = range(1, 6 if quick else 11)
     measured = np.array([errors(spectra, octane, n) for n in numbers]).T
 
@@ -42,8 +43,8 @@ def errors(spectra, octane, n_components):
 
     from skmoderndata.cross_decomposition import KernelPLSRegression
 
-    X, X_new = spectra[:N_TRAIN], spectra[N_TRAIN:]
-    y, y_new = octane[:N_TRAIN], octane[N_TRAIN:]
+    X, X_new = np.split(spectra, [N_TRAIN])
+    y, y_new = np.split(octane, [N_TRAIN])
     model = KernelPLSRegression(n_components, kernel="linear")
 
     held_out = cross_val_predict(model, X, y, cv=LeaveOneOut()).ravel()

@@ -45,7 +45,8 @@ def values(quick):
     found = []
     for name, printed in AREAS.items():
         table = loadmat(source / "notebooks" / "data" / f"{name}.mat")
-        X, y = table["X"].astype(float), table["y"].ravel().astype(int)
+        X = table["X"].astype(float)
+        y = table["y"].ravel().astype(int)
         if quick and len(X) > QUICK_ROWS:
             continue
         ours = areas(X, y)

@@ -393,7 +393,7 @@ def test_page_lists_settings_that_are_not_reached():
 
 @pytest.mark.edge
 @pytest.mark.parametrize(
-    "name, variable",
+    ("name", "variable"),
     [
         ("mevik2007", "PLS_SOURCE"),
         ("breheny2015", "GRPREG_SOURCE"),
@@ -412,7 +412,11 @@ def test_publications_without_their_data_measure_nothing(name, variable, monkeyp
 @pytest.mark.edge
 def test_page_is_kept_if_nothing_is_measured(tmp_path, monkeypatch, capsys):
     entry = Entry(
-        title="Sums", cites="Gauss 1786", source="told", values=lambda quick: [], remarks="Set X."
+        title="Sums",
+        cites="Gauss 1786",
+        source="told",
+        values=lambda quick: [],
+        remarks="Set X.",
     )
     page = tmp_path / "docs" / "benchmarks" / "paper_gauss.md"
     page.parent.mkdir(parents=True)
