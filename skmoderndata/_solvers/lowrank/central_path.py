@@ -16,6 +16,7 @@ Few cells of a noisy row are fitted exactly, about as many as L has components. 
 program of a row is solved in these cells, starting from those of the last step.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.tolerances import (
     ACCUMULATED_ROUNDING,
     INNER_SHARE,
+    MAX_NEWTON_STEPS,
     SUFFICIENT_DECREASE,
     TINY,
 )
@@ -46,6 +48,12 @@ MAX_CG = 40
 
 # Largest fraction of the way to a singular M that a Newton step may go.
 TO_BOUNDARY = 0.9
+
+# Smallest fraction of a Newton step.
+SHORTEST = 1e-3
+
+# Gap of f, in multiples of the tolerance, from which the gap of L is computed.
+NEARLY = 1.5
 
 # Maximum number of rounds of the quadratic program of a row, per column.
 ROUNDS = 10
@@ -81,22 +89,42 @@ def follow_path(
     *,
     lam: float,
     tol_gap: float = 1e-6,
-    max_iter: int = 100,
+    max_iter: int = MAX_NEWTON_STEPS,
     progress: Progress | None = None,
 ) -> PursuitResult:
     """Minimise ``|L|_* + lam sum |X - L|`` over the observed entries, from a rough solution.
 
-    The parameter t of the path ends where the gap is half the tolerance.
+    M belongs to the shorter side of the table. The result has not converged if the gap is above
+    the tolerance, after too many steps or rounds.
+    """
+    if X.shape[0] >= X.shape[1]:
+        return follow_tall(X, start, lam, tol_gap, Iterations(max_iter, 0.0, progress))
+    X = np.ascontiguousarray(X.T)
+    steps = Iterations(max_iter, 0.0, progress)
+    return transposed(follow_tall(X, transposed(start), lam, tol_gap, steps))
+
+
+def transposed(result: PursuitResult) -> PursuitResult:
+    """Return the solution of the transposed table."""
+    sparse = np.ascontiguousarray(result.sparse.T)
+    dual = np.ascontiguousarray(result.dual.T)
+    return result._replace(U=result.Vt.T, Vt=result.U.T, sparse=sparse, dual=dual)
+
+
+def follow_tall(
+    X: Array, start: PursuitResult, lam: float, tol_gap: float, it: Iterations
+) -> PursuitResult:
+    """Follow the path of a table with more rows than columns.
+
+    On the path the gap of f is the tolerance, so that the gap of L is about half of it.
     """
     p = X.shape[1]
     filled = np.nan_to_num(X)
     t = 2 * tol_gap * start.objective / p
-    M = first_matrix(X, start, t)
-    point = solve_rows(X, filled, M, start.dual, lam)
+    point = solve_rows(X, filled, first_matrix(X, start, t), start.dual, lam)
     if point is None:
         return start
 
-    it = Iterations(max_iter, 0.0, progress)
     reached: PursuitResult | None = None
     for _ in it:
         # 1. take a Newton step
@@ -108,9 +136,11 @@ def follow_path(
 
         # 2. compute the gap of L without its inactive components
         gap = point.objective - point.product / norm_of_dual(point)
-        if gap <= 1.5 * tol_gap * point.objective:
+        if gap <= NEARLY * tol_gap * point.objective:
             reached = round_off(X, filled, point, lam)
-            it.converged = reached.gap <= tol_gap
+            accurate = reached.residual <= INNER_SHARE * tol_gap
+            it.converged = reached.gap <= tol_gap and accurate
+
     if reached is None or not it.converged:
         reached = round_off(X, filled, point, lam)
     return reached._replace(n_iter=it.n_iter, converged=it.converged)
@@ -150,7 +180,7 @@ def solve_rows(X: Array, filled: Array, M: Array, Y: Array, lam: float) -> Point
 def newton_step(
     X: Array, filled: Array, point: Point, t: float, lam: float
 ) -> Point | None:
-    """Return the next point, or None if a row takes too long."""
+    """Return the next point, or None if there is none with a lower objective."""
     # 1. in the basis V, the Hessian of f is nearly diagonal, and I - Y'Y is on the path
     m, V = point.m, point.V
     C = V.T @ point.C @ V
@@ -167,7 +197,7 @@ def newton_step(
         return V.T @ ((H + H.T) / 2) @ V + barrier * D
 
     D = conjugate_gradients(hessian, descent, diagonal)
-    decrement = float(np.vdot(D, descent))
+    decrease = SUFFICIENT_DECREASE * float(np.vdot(D, descent))
 
     # 3. shorten it until M stays positive definite and the objective falls
     root = np.sqrt(m)
@@ -175,17 +205,21 @@ def newton_step(
     length = min(1.0, TO_BOUNDARY / max(-lowest, TINY))
     before = point.objective - t / 2 * float(np.log(m).sum())
     S = V @ D @ V.T
-    while True:
+    rounding = ACCUMULATED_ROUNDING * abs(before)
+    while length >= SHORTEST:
         found = solve_rows(X, filled, point.M + length * (S + S.T) / 2, point.Y, lam)
         if found is None:
             return None
         value = found.objective - t / 2 * float(np.log(np.maximum(found.m, TINY)).sum())
-        if value <= before - SUFFICIENT_DECREASE * length * decrement or length < 1e-6:
+        if value <= before - length * decrease + rounding:
             return found
         length /= 2
+    return None
 
 
-def conjugate_gradients(hessian, right: Array, diagonal: Array) -> Array:
+def conjugate_gradients(
+    hessian: Callable[[Array], Array], right: Array, diagonal: Array
+) -> Array:
     """Solve a linear system, with a diagonal preconditioner, to a tenth of its first residual."""
     D = np.zeros_like(right)
     residual = right
@@ -193,6 +227,8 @@ def conjugate_gradients(hessian, right: Array, diagonal: Array) -> Array:
     direction = scaled
     size = first = float(np.vdot(residual, scaled))
     for _ in range(MAX_CG):
+        if size == 0.0:
+            break
         product = hessian(direction)
         length = size / float(np.vdot(direction, product))
         D = D + length * direction
@@ -224,7 +260,7 @@ def round_off(X: Array, filled: Array, point: Point, lam: float) -> PursuitResul
     values, Q = linalg.eigh(L.T @ L, check_finite=False)
     r = int(active.sum())
     Q = Q[:, ::-1][:, :r]
-    s = np.sqrt(values[::-1][:r])
+    s = np.sqrt(np.maximum(values[::-1][:r], TINY))
     result = PursuitResult(L @ (Q / s), s, Q.T, L, point.Y, 0.0, 0.0, 0.0, 0, True)
     L = (result.U * s) @ result.Vt
     objective, gap = duality_gap(X, result, point.Y, L=L, lam=lam)
@@ -310,11 +346,8 @@ def fit_row(M, lam, y, r, tol, free, A, d):
         hit = -1
         for a in range(k):
             bound = lam if d[a] > 0 else -lam
-            if d[a] != 0 and (bound - y[free[a]]) < step * d[a] and d[a] > 0:
-                step = (bound - y[free[a]]) / d[a]
-                hit = a
-            elif d[a] < 0 and (bound - y[free[a]]) > step * d[a]:
-                step = (bound - y[free[a]]) / d[a]
+            if abs(d[a]) * step > abs(bound - y[free[a]]):
+                step = abs(bound - y[free[a]]) / abs(d[a])
                 hit = a
         kept = 0
         for a in range(k):

@@ -42,11 +42,15 @@ LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
 # Numbers of passes after which the pursuit with a growing penalty is examined.
 GROWING_LOOKS = (12, 16, 20, 25, 30, 40)
 
-# The same, if the cells count as exact: pursuit stops at the second examination that finds noise.
+# Numbers of passes after which it is examined if the cells count as exact; it ends when two
+# examinations have found noise.
 DECIDED_LOOKS = tuple(range(12, 45, 3))
 
 # Maximum number of passes with a growing penalty.
 GROWING_PASSES = 45
+
+# Minimum ratio of the sides of a noisy table for which the central path is faster.
+ELONGATED = 4
 
 # Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
@@ -155,7 +159,7 @@ def exact_or_noisy(
     # 1. try the pursuit with a growing penalty
     if schedule == "auto":
         looks = GROWING_LOOKS if decides else DECIDED_LOOKS
-        watch = _Watch(X, lam, evidence, looks, verdict, grows=True)
+        watch = _Watch(X, lam, evidence, looks, verdict, grows=True, n_low=1 if decides else 2)
         limit = min(GROWING_PASSES, max_iter)
         result = principal_component_pursuit(
             X, schedule="ialm", max_iter=limit, watch=watch, **settings
@@ -168,8 +172,9 @@ def exact_or_noisy(
         if verdict is False or result.converged or ended:
             return result, verdict is not False
 
-        # 2. follow the central path if the cells turn out to be noisy, but pursuit is wanted
-        if not decides and watch.below >= 2:
+        # 2. follow the central path if the cells are noisy, but the exact problem is asked for
+        elongated = max(X.shape) >= ELONGATED * min(X.shape)
+        if not decides and watch.n_low <= 0 and elongated:
             limit = min(MAX_NEWTON_STEPS, max_iter - n_passes)
             result = follow_path(
                 X, result, lam=lam, tol_gap=tol_gap, max_iter=limit, progress=progress
@@ -212,6 +217,7 @@ class _Watch:
         verdict: bool | None,
         *,
         grows: bool = False,
+        n_low: int = 1,
     ) -> None:
         self.X = X
         self.lam = lam
@@ -220,7 +226,7 @@ class _Watch:
         self.verdict = verdict
         self.grows = grows
         self.last_rank = -1
-        self.below = 0  # number of examinations with a ratio below 1
+        self.n_low = n_low  # number of examinations with a low ratio that end the pursuit
 
     def ratio(self, Y: Array, rank: int) -> float:
         """Return the number of exactly fitted cells over the degrees of freedom."""
@@ -237,10 +243,10 @@ class _Watch:
         # can fit
         ratio = self.ratio(Y, rank)
         if ratio < 1:
-            self.below += 1
+            self.n_low -= 1
             if not self.grows:
                 self.verdict = False
-            return self.verdict is not True or self.below == 2
+            return self.n_low <= 0
         if self.verdict or n_iter < FIRST_PROBE:
             return False
 
