@@ -13,13 +13,9 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.common.linalg import eigen_range
-from skmoderndata._solvers.common.tolerances import (
-    ACCUMULATED_ROUNDING,
-    INNER_SHARE,
-    MAX_NEWTON_STEPS,
-)
+from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING, INNER_SHARE
 from skmoderndata._solvers.common.typing import Array
-from skmoderndata._solvers.lowrank.central_path import follow_path
+from skmoderndata._solvers.lowrank.central_path import MAX_STEPS, follow_path
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
     principal_component_pursuit,
@@ -175,7 +171,7 @@ def exact_or_noisy(
         # 2. follow the central path if the cells are noisy, but the exact problem is asked for
         elongated = max(X.shape) >= ELONGATED * min(X.shape)
         if not decides and watch.n_low <= 0 and elongated:
-            limit = min(MAX_NEWTON_STEPS, max_iter - n_passes)
+            limit = min(MAX_STEPS, max_iter - n_passes)
             result = follow_path(
                 X, result, lam=lam, tol_gap=tol_gap, max_iter=limit, progress=progress
             )
