@@ -2,17 +2,13 @@
 
 import argparse
 import sys
-from pathlib import Path
+import time
 
 from threadpoolctl import threadpool_limits
 
+from benchmarks.race import page, results
 from benchmarks.race.families import FAMILIES
-from benchmarks.race.runner import run_family, shown, summary
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "race.md"
-HEAD = (
-    "| family | draws | median | worst (peer; sizes) | lost > 1.25 | no peer equal | ours ms |"
-)
+from benchmarks.race.runner import line, run_family
 
 
 def main(arguments=None):
@@ -22,37 +18,55 @@ def main(arguments=None):
     if unknown:
         print(f"no family named {', '.join(unknown)}; there are: {', '.join(FAMILIES)}")
         return 2
-    if options.write_docs and options.family:
-        print("--write-docs needs all families")
-        return 2
 
     raced = {}
-    with threadpool_limits(1):
-        for name in options.family or FAMILIES:
-            raced[name] = run_family(
-                name,
-                FAMILIES[name],
-                seed=options.seed,
-                n_draws=options.draws,
-                n_rounds=options.rounds,
-                budget=options.budget,
-                say=lambda text: print(text, flush=True),
-            )
-
-    print("\n" + table(raced))
-    for reason in absent(raced):
+    if not options.pages_only:
+        with threadpool_limits(1):
+            raced = _race(options)
+        print()
+    if options.store or options.pages_only:
+        raced = {name: results.read(name)[1] for name in options.family or FAMILIES}
+    print(page.table(raced))
+    for reason in page.absent(raced):
         print(reason)
     if options.write_docs:
-        PAGE.write_text(page(raced, options), encoding="utf-8")
+        page.write(*page.stored())
     return 0
+
+
+def _race(options):
+    """Return the draws that were measured, by family and number."""
+    end = time.monotonic() + options.minutes * 60
+    raced = {}
+    for name in options.family or FAMILIES:
+        numbers = set(range(options.draws))
+        if options.store:
+            numbers -= set(results.read(name)[1])
+        draws = run_family(
+            name,
+            FAMILIES[name],
+            seed=options.seed,
+            numbers=numbers,
+            n_rounds=options.rounds,
+            budget=options.budget,
+        )
+        raced[name] = {}
+        for number, draw in draws:
+            print(line(name, FAMILIES[name], draw), flush=True)
+            raced[name][number] = draw
+            if options.store:
+                results.add(name, options.seed, number, draw)
+            if time.monotonic() > end:
+                return raced
+    return raced
 
 
 def _options(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
     parser.add_argument("family", nargs="*", metavar="FAMILY", help="all by default")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=page.SEED)
     parser.add_argument("--draws", type=int, default=10, help="tables of each family")
-    parser.add_argument("--rounds", type=int, default=3, help="timed calls; the median counts")
+    parser.add_argument("--rounds", type=int, default=5, help="timed calls; the median counts")
     parser.add_argument(
         "--budget",
         type=float,
@@ -60,65 +74,15 @@ def _options(arguments):
         metavar="SECONDS",
         help="a contender that has used so much on one table gets no further round",
     )
-    parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="start no table after this time"
+    )
+    parser.add_argument(
+        "--store", action="store_true", help="store each table; skip tables that are stored"
+    )
+    parser.add_argument("--pages-only", action="store_true", help="use the stored tables")
+    parser.add_argument("--write-docs", action="store_true", help=f"write {page.PAGE.name}")
     return parser.parse_args(arguments)
-
-
-def table(raced):
-    """Return the table of all families."""
-    lines = [HEAD, "|---|---|---|---|---|---|---|"]
-    for name, draws in raced.items():
-        middle, worst, lost, alone = summary(draws)
-        ours = next(iter(FAMILIES[name].contenders))
-        times = sorted(1e3 * draw.seconds[ours] for draw in draws if ours in draw.seconds)
-        span = f"{times[0]:.3g} to {times[-1]:.3g}" if times else "failed"
-        told = "" if worst is None else f"{worst.ratio:.2f} ({worst.peer}; {_sizes(worst)})"
-        half = "none" if middle is None else f"{middle:.2f}"
-        title = FAMILIES[name].title
-        lines.append(
-            f"| {title} | {len(draws)} | **{half}** | {told} | {lost} | {alone} | {span} |"
-        )
-    return "\n".join(lines)
-
-
-def _sizes(draw):
-    return ", ".join(f"{key} {shown(value)}" for key, value in draw.sizes.items())
-
-
-def absent(raced):
-    """Return one line for each contender that failed or is not installed."""
-    reasons = {
-        f"{name}: {who}: {reason}": None
-        for name, draws in raced.items()
-        for draw in draws
-        for who, reason in draw.failed.items()
-    }
-    return list(reasons)
-
-
-def page(raced, options):
-    """Return the page in the docs."""
-    equal = [f"- **{family.title}**: {family.means}" for family in FAMILIES.values()]
-    failed = [f"- {reason}" for reason in absent(raced)] or ["None."]
-    draws = [draw for family in raced.values() for draw in family]
-    lost = sum(summary(family)[2] for family in raced.values())
-    command = f"python -m benchmarks.race --seed {options.seed} --draws {options.draws}"
-
-    parts = [
-        "# Race at sizes drawn at random",
-        "Sizes are drawn uniformly in their logarithm. All contenders run in turn in one "
-        "process on one thread; processor times are compared. A ratio is the time of the "
-        "cheapest peer that reaches our objective or error, divided by ours: above 1, ours is "
-        'faster. Contenders "by hand" are a few lines of NumPy or SciPy without any checks.',
-        f"Of {len(draws)} tables, {lost} are lost by more than 1.25.",
-        table(raced),
-        "## When a peer is equal",
-        "\n".join(equal),
-        "## Not raced",
-        "\n".join(failed),
-        f"Command: `{command} --write-docs`.",
-    ]
-    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Family:
     relative : bool
     means : str
         What `value` is and when it is equal, for the reader.
+    reason : str
+        Why tables are lost, and what to use instead; needed if the stored tables have losses.
     """
 
     title: str
@@ -54,6 +57,7 @@ class Family:
     slack: float
     relative: bool = True
     means: str
+    reason: str = ""
 
     def is_equal(self, theirs, ours):
         """Whether the value of a peer is as good as ours."""
@@ -69,8 +73,6 @@ class Draw:
     seconds: dict[str, float] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    ratio: float | None = None
-    peer: str = ""
 
 
 def log_uniform(rng, low, high):
@@ -78,18 +80,18 @@ def log_uniform(rng, low, high):
     return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
 
 
-def run_family(name, family, *, seed, n_draws, n_rounds, budget, say):
-    """Measure `n_draws` tables of a family; the sizes depend only on the seed and its name."""
+def run_family(name, family, *, seed, numbers, n_rounds, budget):
+    """Measure the tables with these numbers, and yield each number with its draw.
+
+    The sizes depend only on the seed, the name of the family and the number.
+    """
     rng = np.random.default_rng([seed, *name.encode()])
-    draws = []
-    for _ in range(n_draws):
+    for number in range(max(numbers, default=-1) + 1):
         draw = Draw(family.sizes(rng))
         data = family.work(draw.sizes, rng)
-        _measure(family, data, draw, n_rounds, budget)
-        _compare(family, draw)
-        draws.append(draw)
-        say(line(name, draw))
-    return draws
+        if number in numbers:
+            _measure(family, data, draw, n_rounds, budget)
+            yield number, draw
 
 
 def _measure(family, data, draw, n_rounds, budget):
@@ -137,41 +139,83 @@ def _once(contender, data):
         return time.process_time() - start, result
 
 
-def _compare(family, draw):
-    """Set the ratio of the cheapest peer that reaches our value."""
+def ratio(family, draw, packages_only=False):
+    """Return the time of the cheapest peer with our value, divided by ours, and its name.
+
+    Both are None if our contender failed or no peer reaches its value. `packages_only` leaves out
+    lines by hand and other classes of this package.
+    """
     ours = next(iter(family.contenders))
     if ours not in draw.seconds:
-        return
+        return None, None
     equal = [
         name
-        for name in draw.seconds
-        if name != ours and family.is_equal(draw.values[name], draw.values[ours])
+        for name, entry in family.contenders.items()
+        if name != ours
+        and name in draw.seconds
+        and family.is_equal(draw.values[name], draw.values[ours])
+        and not (packages_only and isinstance(entry, Contender) and not entry.peer)
     ]
-    if equal:
-        draw.peer = min(equal, key=draw.seconds.__getitem__)
-        draw.ratio = draw.seconds[draw.peer] / max(draw.seconds[ours], 1e-9)
+    if not equal:
+        return None, None
+    peer = min(equal, key=draw.seconds.__getitem__)
+    return draw.seconds[peer] / max(draw.seconds[ours], 1e-9), peer
 
 
-def line(name, draw):
+def line(name, family, draw):
     """Return one line about a draw, with time and value of each contender."""
-    sizes = ", ".join(f"{key} {shown(value)}" for key, value in draw.sizes.items())
     times = ", ".join(
         f"{who} {1e3 * seconds:.3g} ms ({draw.values[who]:.6g})"
         for who, seconds in draw.seconds.items()
     )
-    ratio = "no peer equal" if draw.ratio is None else f"{draw.ratio:.2f} ({draw.peer})"
-    return f"{name}: {sizes}: {ratio}; {times}"
+    quotient, peer = ratio(family, draw)
+    verdict = "no peer equal" if quotient is None else f"{quotient:.2f} ({peer})"
+    return f"{name}: {shown(draw.sizes)}: {verdict}; {times}"
 
 
-def shown(value):
-    """Return a size as text."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2g}"
+def shown(sizes):
+    """Return sizes as text."""
+    texts = (
+        f"{key} {value:,}" if isinstance(value, int) else f"{key} {value:.2g}"
+        for key, value in sizes.items()
+    )
+    return ", ".join(texts)
 
 
-def summary(draws):
-    """Return draws, median, worst draw, draws lost, draws without an equal peer."""
-    raced = [draw for draw in draws if draw.ratio is not None]
-    middle = median(draw.ratio for draw in raced) if raced else None
-    worst = min(raced, key=lambda draw: draw.ratio, default=None)
-    lost = sum(draw.ratio < LOST for draw in raced)
-    return middle, worst, lost, len(draws) - len(raced)
+class Summary(NamedTuple):
+    """What the draws of a family say.
+
+    Attributes
+    ----------
+    middle, middle_packages : float or None
+        Median ratio against all peers, and against packages only.
+    worst : tuple of (float, str, Draw) or None
+        Smallest ratio, its peer and its table.
+    lost, lost_packages : int
+        Draws lost by more than 1.25, to all peers and to packages only.
+    alone : int
+        Draws in which no peer reaches our value.
+    """
+
+    middle: float | None
+    middle_packages: float | None
+    worst: tuple | None
+    lost: int
+    lost_packages: int
+    alone: int
+
+
+def summary(family, draws):
+    """Summarise the draws of a family."""
+    raced = [(*ratio(family, draw), draw) for draw in draws]
+    raced = [entry for entry in raced if entry[0] is not None]
+    packages = [ratio(family, draw, packages_only=True)[0] for draw in draws]
+    packages = [quotient for quotient in packages if quotient is not None]
+    return Summary(
+        middle=median(quotient for quotient, _, _ in raced) if raced else None,
+        middle_packages=median(packages) if packages else None,
+        worst=min(raced, key=itemgetter(0), default=None),
+        lost=sum(quotient < LOST for quotient, _, _ in raced),
+        lost_packages=sum(quotient < LOST for quotient in packages),
+        alone=len(draws) - len(raced),
+    )
