@@ -42,6 +42,7 @@ def _race(options):
         numbers = set(range(options.draws))
         if options.store:
             numbers -= set(results.read(name)[1])
+
         draws = run_family(
             name,
             FAMILIES[name],
@@ -50,6 +51,8 @@ def _race(options):
             n_rounds=options.rounds,
             budget=options.budget,
         )
+
+        # store each table at once, so that an interruption loses one at most
         raced[name] = {}
         for number, draw in draws:
             print(line(name, FAMILIES[name], draw), flush=True)

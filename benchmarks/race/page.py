@@ -34,10 +34,13 @@ def table(raced):
     for name, draws in raced.items():
         family = FAMILIES[name]
         found = summary(family, draws.values())
+
+        # name the smallest ratio with its peer and its table
         worst = ""
         if found.worst is not None:
             quotient, peer, draw = found.worst
             worst = f"{_ratio(quotient)} ({peer}; {shown(draw.sizes)})"
+
         cells = [
             family.title,
             f"{len(draws)}",

@@ -148,6 +148,8 @@ def ratio(family, draw, packages_only=False):
     ours = next(iter(family.contenders))
     if ours not in draw.seconds:
         return None, None
+
+    # peers that reach our value
     equal = [
         name
         for name, entry in family.contenders.items()
@@ -209,8 +211,11 @@ def summary(family, draws):
     """Summarise the draws of a family."""
     raced = [(*ratio(family, draw), draw) for draw in draws]
     raced = [entry for entry in raced if entry[0] is not None]
+
+    # the same without lines by hand and other classes of this package
     packages = [ratio(family, draw, packages_only=True)[0] for draw in draws]
     packages = [quotient for quotient in packages if quotient is not None]
+
     return Summary(
         middle=median(quotient for quotient, _, _ in raced) if raced else None,
         middle_packages=median(packages) if packages else None,
