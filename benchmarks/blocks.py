@@ -561,8 +561,8 @@ def killed(gib):
 
     return Section(
         f"Each table has {gib * 8:g} MiB, in {BLOCKS_KILLED} chunks on two workers. The system "
-        "kills one worker after half of the passes; its rows are generated\nagain. Repeated "
-        "passes are counted over the rows of one worker.",
+        "kills one worker after half of the passes; its rows are generated\nagain. The number of "
+        "repeated passes refers to the rows of one worker: repeating half of them counts as 0.5.",
         HEAD_OF_KILLED,
         rows,
         [

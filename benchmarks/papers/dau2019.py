@@ -108,17 +108,17 @@ ENTRY = Entry(
     source=(
         "the table `DataSummary.csv`, which comes with the archive. It contains the errors "
         "of one-nearest-neighbour classification with three distances: the Euclidean "
-        "distance, dynamic time warping with the radius learned there (in percent of the "
-        "length), and dynamic time warping without a band. For radii that our classifier "
-        "learns, the expected values come from the table of accuracies `singleTrainTest.csv` "
-        "in the tslearn package, column `DTW_Rn_1NN`."
+        "distance, dynamic time warping with the radius that the authors learned (in percent "
+        "of the length), and dynamic time warping without a band. For radii that our "
+        "classifier learns, the expected values come from the table of accuracies "
+        "`singleTrainTest.csv` in the tslearn package, column `DTW_Rn_1NN`."
     ),
     values=values,
     remarks=(
         "The data sets are read from the aeon and tslearn packages if these are installed, "
         f"and otherwise from the archive itself: set `{archive.ARCHIVE}` to the folder that "
         "contains a folder for each data set. In the archive, the learned radius for "
-        'OSULeaf is 7 %; the other table gives the error for a radius of 6 %, which `radius="cv"` '
-        "learns and which has the same leave-one-out error."
+        "OSULeaf is 7 %. The table of tslearn gives the error for a radius of 6 %, which "
+        '`radius="cv"` learns; both radii have the same leave-one-out error.'
     ),
 )

@@ -167,21 +167,23 @@ ENTRY = Entry(
     cites="Helmer, Warrington, Mohammadi-Nejad, Ji, Howell, Rosand, Anticevic, Sotiropoulos, "
     "Murray: On the stability of canonical correlation analysis and partial least squares with "
     "application to brain-behavior associations. Communications Biology 7, 2024.",
-    source="outputs of `cca_sample_size` in the quick start and in the page on sample sizes of "
-    "the documentation of gemmr, the authors' package: sizes for a power of 0.9 and errors of at "
-    "most 0.1 of the correlation, weights, scores and loadings.",
+    source="outputs of `cca_sample_size` in the documentation of gemmr, the authors' package "
+    "(quick start, and page on sample sizes). They are the sizes for a power of 0.9 and for "
+    "errors of at most 0.1 in the correlation, the weights, the scores and the loadings.",
     values=values,
     not_reached=("100 and 50 features, correlation 0.5",),
     remarks=(
         "The printed sizes are predictions of a model that is linear in the logarithms of the "
         "correlation and of the number of features; the authors fitted it to simulations with "
-        "many spectra. We simulate each setting itself, by the authors' recipe (power laws of "
-        "the exponents -0.8 and -1.2, random weights whose variates have at least half of the "
-        "mean variance), and take the mean over models of the size from which no mean error is "
-        "above 0.1. A value agrees if the ratio of the sizes is at most 1.5. Ours are about "
-        "three quarters of the printed sizes for 5 and 10 features, and half for 100 and 50. "
-        "The estimator is not the reason, as it equals two QR decompositions. The editions of "
-        "the model differ by more: for 100 and 50 features and a correlation of 0.5, the stable "
-        "edition of the documentation prints 2012, and the latest 5638."
+        "many spectra. We simulate each setting itself, by the authors' recipe: the variances "
+        "follow power laws with the exponents -0.8 and -1.2, and the weights are random, but "
+        "their variates have at least half of the mean variance. For each model we find the size "
+        "from which no mean error is above 0.1, and we take the mean of this size over the "
+        "models. A value agrees if the ratio of the sizes is at most 1.5. Ours are about three "
+        "quarters of the printed sizes for 5 and 10 features, and half for 100 and 50. The "
+        "estimator is not the reason: it gives the same correlation as two QR decompositions. "
+        "The versions of the authors' model differ by more: for 100 and 50 features and a "
+        "correlation of 0.5, the stable version of the documentation gives a size of 2012, and "
+        "the latest version gives 5638."
     ),
 )

@@ -47,7 +47,7 @@ def terminal(name, case, rows, measured):
         for target in measured["targets"]
     ]
     lines += [f"not included: {peer}: {why}" for peer, why in case.excluded.items()]
-    lines += [_how(rows, measured)]
+    lines += [_how(case, rows, measured)]
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ def markdown(case, rows, measured):
 
     # explain how to repeat the measurement
     parts += ["", "## How this was measured", "", "```bash", measured["command"], "```", ""]
-    parts += [_how(rows, measured), ""]
+    parts += [_how(case, rows, measured), ""]
     parts += [", ".join(f"{name} {version}" for name, version in measured["versions"].items())]
 
     return "\n".join(parts) + "\n"
@@ -159,14 +159,22 @@ def _spread(row):
     return f"{min(row.seconds) / middle:.2f} to {max(row.seconds) / middle:.2f}"
 
 
-def _how(rows, measured):
+def _how(case, rows, measured):
     runs = sorted({len(row.seconds) for row in rows if row.seconds})
     rounds = " to ".join(str(n) for n in dict.fromkeys((runs[0], runs[-1]))) if runs else "0"
+    if case.seconds:
+        per_run = (
+            ". Each run is a separate process that measures its own time. Each contender first "
+            "makes a run that is not timed."
+        )
+    else:
+        per_run = (
+            ", each on its own copy of the same data. Each contender first solves a small problem "
+            "that is not timed, so the times do not include imports and compilation."
+        )
     return (
-        f"There are {rounds} timed rounds, with the contenders interleaved in rotating order, "
-        "each on its own copy of the same data. Each contender first solves a small problem that "
-        "is not timed, so the times do not include imports and compilation. The process may use "
-        f"{_count(measured['cores'], 'core')} and "
+        f"There are {rounds} timed rounds, with the contenders interleaved in rotating order"
+        f"{per_run} The process may use {_count(measured['cores'], 'core')} and "
         f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
 

@@ -146,12 +146,13 @@ CASE = Case(
         "skglm": Contender(
             run=skglm,
             requires="skglm>=0.5",
-            note="working sets, Anderson acceleration; violation 1e-4 alpha",
+            note="working sets, Anderson acceleration; stops if the optimality conditions are "
+            "violated by at most 1e-4 alpha",
         ),
         "group-lasso": Contender(
             run=fista,
             requires="group-lasso>=1.5",
-            note="FISTA, change of coefficients 1e-8, at most 5,000 steps",
+            note="FISTA; stops at a change of the coefficients of 1e-8, or after 5,000 steps",
             sizes=(SMALL, *QUICK),
             why_not="takes minutes",
         ),

@@ -164,7 +164,7 @@ CASE = Case(
         "IncompleteCholesky": Contender(
             run=blocked,
             peer=False,
-            note=("pivots drawn at random by their residuals, in chunks"),
+            note="pivots drawn in chunks, with probabilities proportional to the residuals",
         ),
         "greedy": Contender(
             run=greedy,
@@ -196,7 +196,7 @@ CASE = Case(
         "error": "relative Frobenius error of the kernel matrix of a hundred samples",
     },
     memory_unit=(
-        "copies of the features",
+        "multiples of the size of the computed features",
         lambda samples: 8.0 * len(samples.X) * samples.rank,
     ),
     targets=(

@@ -170,14 +170,14 @@ CASE = Case(
         "NuclearNormImputer": Contender(
             run=ours,
             peer=False,
-            note="the convex problem itself: `alpha = t`, absolute, `debias=False`; `alpha = 0` "
-            "when exact (polished, the default)",
+            note='solves the convex problem itself: `alpha_scale="absolute"`, `debias=False`, and '
+            "`alpha = t` (`alpha = 0` for the exact problem); `polish=True`, the default",
         ),
         "NuclearNormImputer, auto": Contender(
             run=ours_auto,
             peer=False,
-            note='`alpha="auto"` (chosen on hidden cells, time included) and refitted '
-            "singular values: minimises the error, not the objective",
+            note='`alpha="auto"`, chosen on hidden cells (the time includes this choice), and '
+            "refitted singular values: minimises the error, not the objective",
         ),
         "reference": Contender(
             run=soft_impute,
@@ -203,9 +203,9 @@ CASE = Case(
             run=cmfrec_imputer,
             requires="cmfrec>=3.5.1.post14",
             note=(
-                "alternating least squares on two factors, which is not convex; it is given "
-                "the true rank; penalty t on both factors (1e-6 when exact), 100 sweeps, "
-                "Cholesky"
+                "alternating least squares on two factors, a problem that is not convex; uses "
+                "the true rank, a penalty of t on both factors (1e-6 for the exact problem), "
+                "100 sweeps and Cholesky factorisations"
             ),
         ),
     },
@@ -221,7 +221,8 @@ CASE = Case(
         "fancyimpute (SoftImpute)": "version 0.7.0, the newest, fails with scikit-learn 1.8 and "
         "later: `check_array() got an unexpected keyword argument 'force_all_finite'`",
         "matrix-completion (nuclear_norm_solve)": (
-            "passes the problem to a conic solver, which takes minutes at a tenth of this size"
+            "passes the problem to a conic solver, which takes minutes at a tenth of the sizes "
+            "shown"
         ),
     },
     targets=(

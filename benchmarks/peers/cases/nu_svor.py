@@ -70,11 +70,13 @@ FEW = "400, 4 ranks"
 MANY = "2 000, 5 ranks"
 CASE = Case(
     title="Ordinal regression with a kernel",
-    question="How long does it take to place thresholds along a kernel function?",
+    question=(
+        "How long does it take to fit a kernel function and the thresholds between the ranks?"
+    ),
     remarks=(
-        "A fraction of nu = 0.5 of the constraints may have slack, unless the size names "
-        "another nu. The kernel is Gaussian, with the default width. `mord` fits a different "
-        "model, which is linear. Errors are measured on the training samples."
+        'A fraction of nu = 0.5 of the constraints may have slack, unless the column "size" '
+        "gives another nu. The kernel is Gaussian, with the default width. `mord` fits a "
+        "different model, which is linear. Errors are measured on the training samples."
     ),
     ours="NuSVOR",
     sizes={
@@ -101,7 +103,7 @@ CASE = Case(
             peer=False,
             sizes=("200, 4 ranks", FEW),
             why_not="takes minutes",
-            note="the same problem by Clarabel",
+            note="the same problem, solved by Clarabel",
         ),
         "mord": Contender(run=linear, requires="mord>=0.7", note="LogisticAT, linear"),
     },

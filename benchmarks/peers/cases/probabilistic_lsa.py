@@ -225,7 +225,7 @@ CASE = Case(
     excluded={
         "enstop 0.2.6": "not released since 2021; requires hdbscan, umap-learn and dask",
         "plsa 0.6.0": (
-            "works on texts, and on dense arrays of topics times documents times words"
+            "is made for texts, and forms dense arrays of topics times documents times words"
         ),
     },
     repeat=3,

@@ -210,9 +210,9 @@ LARGE = ["100 of 2,000 atoms, 5 signals", "100 of 2,000 atoms, 50 signals"]
 CASE = Case(
     title="Sparse codes of image patches",
     question=(
-        "How fast does each program code noisy 8 x 8 patches with 256 over-complete cosines? "
-        "A code has 4 or 10 atoms, or as few atoms as the error bound of image denoising "
-        "allows (sigma = 20). There are 50,000 patches unless stated otherwise."
+        "How fast does each program code noisy 8 x 8 patches with an over-complete dictionary "
+        "of 256 cosines? A code has 4 or 10 atoms, or as few atoms as the error bound of image "
+        "denoising allows (sigma = 20). There are 50,000 patches unless stated otherwise."
     ),
     remarks=(
         "Patches have mean zero. Contenders run in one thread unless their names say "

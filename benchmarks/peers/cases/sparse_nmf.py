@@ -236,8 +236,8 @@ CASE = Case(
             sizes=tuple(PARK),
             why_not="has only the penalty of Kim and Park",
             note=(
-                "at most 30 passes; with `np.mat` and `np.Inf`, which numpy 2 has "
-                "removed, added back"
+                "at most 30 passes; the benchmark restores `np.mat` and `np.Inf`, which "
+                "numpy 2 has removed"
             ),
         ),
     },
