@@ -45,8 +45,11 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     error_rates,
     expectation,
     improve_sources,
+    learned_log_odds,
     likelihood_blocks,
     rates_of,
+    set_probabilities,
+    soft_rates,
     table_log_likelihood,
     undecided_bits,
     union_counts,
@@ -97,8 +100,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     and annealed (deterministic annealing from a high temperature, as published). Then the sources
     are rounded to 0 and 1, and as long as the likelihood rises, sources, sets and noise are
     refitted alternately, and single sources are exchanged for associated features, or for
-    differences and intersections of sources. The final estimate of the noise averages over all
-    sets, because the best set of a row overfits its noise.
+    differences and intersections of sources. The final estimates of the noise, and of the
+    probability that a row has a source, average over all sets, because the best set of a row
+    overfits its noise.
 
     Parameters
     ----------
@@ -113,6 +117,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         "mixture" replaces a bit, with probability `epsilon_`, by a bit that is 1 with probability
         `noise_rate_`; "flip" inverts it (a mixture with rate 1/2, which has one parameter fewer);
         None assumes no noise.
+    prior : {"learned", "uniform"}, default="learned"
+        Prior over the assignment sets. "learned" assumes that sources are independent and, with a
+        refit and noise, estimates the probability of each source at the end of each start.
+        "uniform", as published, gives all sets the same probability, so a row is expected to have
+        half of the sources; if rows have fewer, it adds sources that fit noise.
     algorithm : {"auto", "all", "pruned"}, default="auto"
         "all" considers every set of up to `max_assignments` sources. "pruned" considers at most
         2000 sets: the sets in use and sets that differ from them by one source. "auto" means
@@ -154,17 +163,20 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Sources, one per row, in descending order of the number of objects that have them.
     emission_proba_ : ndarray of shape (n_clusters, n_features)
         Probability that a source emits 1; 0 or 1 after `refit`.
+    source_proba_ : ndarray of shape (n_clusters,)
+        Prior probability that an object has each source.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        Sources of each training object; the smallest of equally likely sets. Not stored for a Dask
-        array; use `predict`.
+        Most probable sources of each training object; the smallest of equally likely sets. Not
+        stored for a Dask array; use `predict`.
     epsilon_ : float
         Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
         Estimated probability that a noisy bit is 1.
     log_likelihood_ : float
-        Log-likelihood of the training data with the best set for each object.
+        Log-likelihood of the training data with the best set for each object, plus the log prior
+        probability of these sets if it is learned.
     start_likelihoods_ : ndarray of shape (n_starts,)
-        Log-likelihood of the training data for each start, averaged over all sets of a row, or
+        Log-likelihood of the training data for each start, averaged over the prior of the sets, or
         with the best set if ``noise=None``. There are fewer than `n_init` values if a callback
         stopped the fit.
     assignment_sets_ : ndarray of bool of shape (n_sets, n_clusters)
@@ -210,8 +222,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     If a source is contained in the union of two others, the data do not show whether it is present
     together with them, and the smaller set is chosen. NaN marks unobserved bits in all methods; an
     object without observed bits has the empty set. All-zero rows have the empty set, and all-zero
-    columns belong to no source. Set frequencies are not learned, because at high temperatures this
-    would make sources collapse onto one another.
+    columns belong to no source. The prior is learned after the search only, because at high
+    temperatures this would make sources collapse onto one another.
 
     The emission and noise updates are closed-form EM steps with the noise switch and the single
     emissions as hidden variables; the papers solve the stationarity conditions numerically.
@@ -250,6 +262,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         "max_assignments": [AT_LEAST_ONE, None],
         "allow_empty": ["boolean"],
         "noise": [StrOptions({"mixture", "flip"}), None],
+        "prior": [StrOptions({"learned", "uniform"})],
         "algorithm": [StrOptions({"auto", "all", "pruned"})],
         "threshold": [Real, None],
         "n_init": [AT_LEAST_ONE],
@@ -266,6 +279,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     _factors = "sources"  # name of the factors in error messages
     _of_rows = {"assignments_": "predict"}
+    _log_odds = None  # models that were stored without a prior have a uniform one
 
     @parameters_are_named
     def __init__(
@@ -275,6 +289,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         max_assignments=None,
         allow_empty=True,
         noise="mixture",
+        prior="learned",
         algorithm="auto",
         threshold=0.0,
         n_init=3,
@@ -292,6 +307,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         self.max_assignments = max_assignments
         self.allow_empty = allow_empty
         self.noise = noise
+        self.prior = prior
         self.algorithm = algorithm
         self.threshold = threshold
         self.n_init = n_init
@@ -360,9 +376,12 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         statistics = best.statistics
         if self.refine == "gibbs":
             model, statistics = gibbs(data, model, noise=self.noise, rng=rng)
+            if settings.learns_prior:
+                model = soft_rates(data, model, noise=self.noise, learns_prior=True)
+                statistics = expectation(data, model, 0)
 
         self.start_likelihoods_ = np.array([result.log_likelihood for result in results])
-        self._rates = _soft_counts(data, model)
+        self._rates, self._rows = _soft_counts(data, model)
         self._stream = RowStream.of(sample, data.shape[0], rng)
         doubt_of_bits = self._doubt_of_bits(model, statistics)
         model = with_empty_sources(model, self.n_clusters)
@@ -414,15 +433,17 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         ones = self._ones + new.ones
         zeros = self._zeros + new.zeros
         free_energy = self._free_energy + new.free_energy
-        total = Statistics(ones, zeros, free_energy)
-        rates = self._rates + _soft_counts(data, model)
+        total = Statistics(ones, zeros, free_energy, rows=self._best_rows + new.rows)
+        rates, rows = _soft_counts(data, model)
+        rates = rates + self._rates
+        rows = rows + self._rows
 
         # replace the sources if other sources have a larger likelihood on the stored rows
         doubled = stream.n_seen >= 2 * stream.n_searched
         if doubled or not _all_used(model, total):
             better = self._search_again(stream, model, doubled)
             if better is not None:
-                model, total, rates = better
+                model, total, rates, rows = better
         if doubled:
             stream = stream._replace(n_searched=stream.n_seen)
 
@@ -433,9 +454,12 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             counts = union_counts(model.sets, U, total)
         q1, q0 = error_rates(counts)
 
+        log_odds = learned_log_odds(model, rows)
         model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
+        model = model._replace(log_odds=log_odds)
         likelihood = table_log_likelihood(model, total)
         self._rates = rates
+        self._rows = rows
         self._stream = stream
         total = total._replace(free_energy=-likelihood)
         self._keep(model, total, likelihood, self.n_iter_ + 1)
@@ -445,7 +469,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     @by_rows
     def predict_proba(self, X):
-        """Compute the probability of each source, under a uniform prior over assignment sets.
+        """Compute the probability of each source, given the bits of a row and the prior.
 
         Parameters
         ----------
@@ -470,6 +494,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     @in_memory
     def score(self, X, y=None):
         """Compute the mean log-likelihood of the rows, each with its best set of sources.
+
+        The log prior probability of these sets is added if it is learned.
 
         The score tends to increase with `n_clusters`, even on new rows, because every source adds
         a choice for each row; `skmoderndata.metrics.generalization_error` is a better criterion
@@ -526,6 +552,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             self.tol,
             self.refit,
             pruned,
+            learns_prior=self.prior == "learned",
         )
         return sets, settings
 
@@ -533,8 +560,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         """Search for sources that are likelier on the stored rows of a stream.
 
         Returns the model, the counts of the stored rows scaled to all rows seen, and the counts
-        for its error rates. Returns None if the current sources, refitted to the same rows, are as
-        likely as the best sources, and their counts come from more rows than are stored.
+        for its error rates and its prior. Returns None if the current sources, refitted to the
+        same rows, are as likely as the best sources, and their counts come from more rows than are
+        stored.
         """
         rows = stream.rows(self.n_features_in_)
         rng = stream.rng()
@@ -560,10 +588,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         ones = scale * counts.ones
         zeros = scale * counts.zeros
         free_energy = scale * counts.free_energy
-        total = Statistics(ones, zeros, free_energy)
-        rates = scale * _soft_counts(rows, best.model)
+        total = Statistics(ones, zeros, free_energy, rows=scale * counts.rows)
+        rates, n_rows = (scale * count for count in _soft_counts(rows, best.model))
         model = with_empty_sources(best.model, self.n_clusters)
-        return model, total, rates
+        return model, total, rates, n_rows
 
     def _doubt_of_starts(self, differing, n_starts):
         """Return a doubt if the likeliest starts reconstruct the bits differently."""
@@ -683,18 +711,21 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         self.emission_proba_ = 1 - model.beta[order]
         self.components_ = self.emission_proba_ > 0.5
         self.assignment_sets_ = model.sets[:, order]
+        self._log_odds = None if model.log_odds is None else model.log_odds[order]
         self.epsilon_ = model.eps / 2 if self.noise == "flip" else model.eps
         self.noise_rate_ = model.r
         self.log_likelihood_ = float(log_likelihood)
         self.n_iter_ = n_iter
         self._ones = statistics.ones
         self._zeros = statistics.zeros
+        self._best_rows = statistics.rows
         self._free_energy = statistics.free_energy
+        self.source_proba_ = set_probabilities(self._model()) @ self.assignment_sets_
 
     def _model(self):
         eps = 2 * self.epsilon_ if self.noise == "flip" else self.epsilon_
         beta = 1 - self.emission_proba_
-        return Model(self.assignment_sets_, beta, eps, self.noise_rate_)
+        return Model(self.assignment_sets_, beta, eps, self.noise_rate_, self._log_odds)
 
     def _assign(self, data):
         """Return the best set of each row, and the sum of the log-likelihoods of these sets."""
@@ -720,7 +751,7 @@ def _all_used(model, statistics):
 
 
 def _soft_counts(data, model):
-    """Count ones and zeros for the noise estimate, averaged over all sets of a row."""
+    """Count ones and zeros for the noise estimate, and the rows of each set, over all sets."""
     statistics = expectation(data, model, 1.0)
     U = model.beta < 0.5
-    return union_counts(model.sets, U, statistics)
+    return union_counts(model.sets, U, statistics), statistics.rows

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.base import clone
 
 from skmoderndata._solvers.boolean_data import row_stream, source_starts
@@ -28,7 +30,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     likelihood_blocks,
     maximization,
     rates_of,
-    soft_error_rates,
+    soft_rates,
     start,
     table_log_likelihood,
 )
@@ -291,12 +293,12 @@ def test_error_rates_stay_if_the_union_is_never_zero(seed):
     begin = boolean_model(
         assignment_sets(1, 1), np.ones((1, 12), bool), 0.8, 0.2, noise="mixture"
     )
-    model = soft_error_rates(Data(X, None), begin, noise="mixture")
+    model = soft_rates(Data(X, None), begin, noise="mixture", learns_prior=False)
     assert (model.eps, model.r) == (begin.eps, begin.r)
 
     # with empty rows, both rates are estimated
     X = np.vstack([X, np.zeros((5, 12), bool)])
-    model = soft_error_rates(Data(X, None), begin, noise="mixture")
+    model = soft_rates(Data(X, None), begin, noise="mixture", learns_prior=False)
     ones, zeros = rates_of(model)
     assert_allclose(ones, X[:100].mean(), atol=0.01)
     assert zeros < 0.02
@@ -645,11 +647,88 @@ def test_partial_fit_does_not_underestimate_the_noise():
     found = []
     for seed in range(6):
         X = overlapping(1400, 48, 3, 0.6, np.random.default_rng(seed))[0]
-        model = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X[:350])
+        model = MultiAssignmentClustering(3, n_init=1, random_state=seed, prior="uniform")
+        model.fit(X[:350])
         found.append(
             [model.partial_fit(X[i : i + 350]).epsilon_ for i in (350, 700, 1050)][-1]
         )
     assert abs(np.mean(found) - 0.6) <= 0.005
+
+
+def rare_sources(seed, n=1200, p=20, k=5, noise=0.25):
+    """Rows with one source on average, and a quarter of the bits replaced by fair coins."""
+    rng = np.random.default_rng(seed)
+    sources = np.repeat(np.eye(k, dtype=bool), p // k, axis=1)
+    assigned = rng.random((n, k)) < 1 / k
+    clean = assigned.astype(int) @ sources > 0
+    coins = rng.random((n, p)) < noise
+    return np.where(coins, rng.random((n, p)) < 0.5, clean), clean, assigned
+
+
+@pytest.mark.recovery
+def test_learned_prior_recovers_noise_and_use_of_rare_sources(seed):
+    """A uniform prior explains noise by additional sources: more noise, more wrong bits."""
+    X, clean, assigned = rare_sources(seed)
+    wrong = {}
+    for prior in ("learned", "uniform"):
+        model = MultiAssignmentClustering(5, prior=prior, random_state=0).fit(X)
+        rebuilt = model.inverse_transform(model.transform(X))
+        wrong[prior] = np.mean(rebuilt != clean)
+        if prior == "learned":
+            assert abs(model.epsilon_ - 0.25) < 0.02
+            assert abs(model.noise_rate_ - 0.5) < 0.05
+            assert_allclose(model.source_proba_, assigned.mean(), atol=0.05)
+        else:
+            assert_allclose(model.source_proba_, 0.5)
+    assert wrong["learned"] < 0.6 * wrong["uniform"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("limits", [{}, {"max_assignments": 2, "allow_empty": False}])
+def test_learned_prior_maximises_the_likelihood(limits, seed):
+    """A general optimiser finds no better log-odds for the same sources and noise."""
+    X, _, _ = rare_sources(seed, n=300)
+    model = MultiAssignmentClustering(5, random_state=0, **limits).fit(X)
+    sets = model.assignment_sets_.astype(float)
+    union = sets @ model.components_ > 0
+    one = model.epsilon_ * model.noise_rate_ + (1 - model.epsilon_) * union
+    log_p = X @ np.log(one).T + ~X @ np.log(1 - one).T
+
+    def loss(log_odds):
+        prior = sets @ log_odds
+        prior = prior - logsumexp(prior)
+        # half a row with and half a row without each source
+        use = np.exp(prior) @ sets
+        halves = 0.5 * np.sum(np.log(use) + np.log(1 - use)) if not limits else 0.0
+        return -logsumexp(log_p + prior, axis=1).sum() - halves
+
+    best = minimize(loss, np.zeros(5), method="BFGS")
+    use = np.exp(sets @ best.x - logsumexp(sets @ best.x)) @ sets
+    assert_allclose(model.source_proba_, use, atol=0.02 if not limits else 0.03)
+
+
+def test_predicted_probabilities_use_the_prior(seed):
+    """Bayes' rule over all sets, with independent sources."""
+    X, _, _ = rare_sources(seed, n=300)
+    model = MultiAssignmentClustering(5, random_state=0).fit(X)
+    sets = model.assignment_sets_
+    union = sets.astype(int) @ model.components_ > 0
+    one = model.epsilon_ * model.noise_rate_ + (1 - model.epsilon_) * union
+    prior = np.where(sets, model.source_proba_, 1 - model.source_proba_).prod(axis=1)
+    joint = np.array([np.where(x, one, 1 - one).prod(axis=1) * prior for x in X])
+    expected = joint @ sets / joint.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+    assert_allclose(model.score(X), np.log(joint.max(axis=1)).mean(), rtol=1e-6)
+    assert_allclose(model.log_likelihood_, np.log(joint.max(axis=1)).sum(), rtol=1e-6)
+
+
+def test_prior_of_a_stream_matches_one_fit(seed):
+    X, _, assigned = rare_sources(seed)
+    model = MultiAssignmentClustering(5, random_state=0)
+    for batch in np.array_split(X, 4):
+        model.partial_fit(batch)
+    assert_allclose(np.sort(model.source_proba_), np.sort(assigned.mean(axis=0)), atol=0.06)
+    assert abs(model.epsilon_ - 0.25) < 0.03
 
 
 def test_probabilities_and_score(seed):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit, logsumexp
 
 from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -48,8 +48,8 @@ DECIDED = 1e-3
 REFIT_ROUNDS = 50
 # Smallest relative decrease of the free energy in a refit that counts as more than rounding error.
 REFIT_RTOL = 1e-9
-# Maximum number of rounds of EM for the error rates alone.
-ERROR_RATE_ROUNDS = 20
+# Maximum number of rounds of EM for the error rates and the prior alone.
+SOFT_ROUNDS = 50
 # Change of the fraction of noisy bits at which the EM rounds for the error rates stop.
 ERROR_RATE_TOL = 1e-4
 # Number of EM steps over single emissions in each M-step.
@@ -71,6 +71,8 @@ class Model(NamedTuple):
     beta: Array  # probabilities that a source emits 0, (K, D)
     eps: float  # fraction of the bits that are noise
     r: float  # probability that a noisy bit is 1
+    # log-odds of the sources under a prior, (K,); None for a uniform prior over sets
+    log_odds: Array | None = None
 
 
 class Statistics(NamedTuple):
@@ -80,6 +82,7 @@ class Statistics(NamedTuple):
     zeros: Array  # counts of zeros, (D, n_sets)
     free_energy: float  # objective
     doubt: float = 0.0  # mean over rows of the probability of all sets except the best
+    rows: Array | float = 0.0  # expected number of rows of each set, (n_sets,)
 
 
 class Settings(NamedTuple):
@@ -94,6 +97,7 @@ class Settings(NamedTuple):
     tol: float
     refit: bool
     pruned: bool
+    learns_prior: bool = False
 
 
 def stopped(progress: WatchedProgress | None) -> bool:
@@ -118,17 +122,42 @@ def log_tables(model: Model) -> tuple[Array, Array]:
     return log_one - log_zero, log_zero
 
 
+def log_prior(model: Model) -> Array | float:
+    """Return `log p(L)`, (n_sets,), with independent sources; 0 for a uniform prior.
+
+    Only the sets of the model have a probability, so the sources are independent if these are all
+    sets.
+    """
+    if model.log_odds is None:
+        return 0.0
+    log_p = model.sets @ model.log_odds
+    return np.asarray(log_p - logsumexp(log_p))
+
+
+def set_probabilities(model: Model) -> Array:
+    """Return the prior probability of each set, (n_sets,)."""
+    n_sets = len(model.sets)
+    if model.log_odds is None:
+        return np.full(n_sets, 1 / n_sets)
+    return np.asarray(np.exp(log_prior(model)))
+
+
 def likelihood_blocks(
     data: Data, model: Model, dtype: type = np.float64
 ) -> Iterator[tuple[slice, Any, Array | None, Array]]:
-    """Yield rows, their ones, their observed bits, and `log p(x_i | L)`, (rows, n_sets)."""
+    """Yield rows, their ones, their observed bits, and `log p(x_i, L)`, (rows, n_sets).
+
+    With a uniform prior, this is `log p(x_i | L)`.
+    """
     weights, log_zero = log_tables(model)
+    prior: Array = np.asarray(log_prior(model), dtype)
     base = log_zero.sum(axis=0).astype(dtype)
     weights = weights.astype(dtype)
     log_zero = log_zero.astype(dtype)
     for rows, X, seen in data.blocks(2 * len(base)):
         q = X @ weights
         q += base if seen is None else seen @ log_zero
+        q += prior
         yield rows, X, seen, q
 
 
@@ -136,20 +165,21 @@ def expectation(
     data: Data | BitBlocks, model: Model, temperature: float, dtype: type = np.float32
 ) -> Statistics:
     """Assign rows softly at a temperature, and reduce to counts; 0 uses only the best set."""
-    ones, seen_by_set, free_energy, certain = data.sum(
+    ones, seen_by_set, n_rows, free_energy, certain = data.sum(
         _expected_counts, model, temperature, dtype
     )
     zeros = np.maximum(seen_by_set - ones, 0.0)
     doubt = 1 - certain / data.shape[0]
-    return Statistics(ones, zeros, free_energy, doubt)
+    return Statistics(ones, zeros, free_energy, doubt, n_rows)
 
 
 def _expected_counts(
     data: Data, model: Model, temperature: float, dtype: type
-) -> tuple[Array, Array, float, float]:
-    """Return ones and observed bits of each set, the free energy, and the sets' certainty."""
+) -> tuple[Array, Array, Array, float, float]:
+    """Return ones, observed bits and rows of each set, the free energy, and the certainty."""
     shape = (data.X.shape[1], len(model.sets))
     ones = np.zeros(shape)
+    n_rows = np.zeros(shape[1])
     free_energy = 0.0
     certain = 0.0
     seen_by_set: Array = np.zeros(1)
@@ -175,11 +205,12 @@ def _expected_counts(
             certain += len(q)
             q = one_hot(q.argmax(axis=1), len(model.sets))
 
-        # add up the counts of ones and of observed bits
+        # add up the counts of ones, of rows and of observed bits
         ones += X.T @ q
+        n_rows += q.sum(axis=0)
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
 
-    return ones, seen_by_set, free_energy, certain
+    return ones, seen_by_set, n_rows, free_energy, certain
 
 
 def _bit_counts(data: Data) -> tuple[Array, Any]:
@@ -206,7 +237,7 @@ def maximization(
     A source k emits 0 less often if its sets have ones that are neither noise nor emitted by other
     sources.
     """
-    sets, beta, eps, r = model
+    sets, beta, eps, r, _ = model
     used = (statistics.ones + statistics.zeros).sum(axis=0) > ACCUMULATED_ROUNDING
     members = sets[used].astype(float)  # (n_sets, K)
     # counts of shape (D, n_sets)
@@ -434,17 +465,22 @@ def boolean_refit(
     return model, statistics, it.n_iter
 
 
-def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
-    """Refit the error rates of Boolean sources by EM over all sets of each row.
+def soft_rates(
+    data: Data | BitBlocks, model: Model, *, noise: str | None, learns_prior: bool
+) -> Model:
+    """Refit the error rates of Boolean sources, and their prior, by EM over all sets of each row.
 
     The best set of a row fits some of its noise, so counts for the best sets underestimate the
-    fraction of noisy bits if rows are short and noisy.
+    fraction of noisy bits if rows are short and noisy. A uniform prior expects half of the sources
+    in each row and misjudges the noise if rows have fewer.
     """
     if noise is None:
         return model
     U = model.beta < 0.5
+    log_odds = np.zeros(len(U)) if learns_prior else None
+    model = model._replace(log_odds=log_odds)
 
-    for _ in range(ERROR_RATE_ROUNDS):
+    for _ in range(SOFT_ROUNDS):
         # use double precision, because a small count is the difference of two large counts
         statistics = expectation(data, model, 1.0, np.float64)
         counts = union_counts(model.sets, U, statistics)
@@ -455,11 +491,28 @@ def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None)
 
         q1, q0 = error_rates(counts)
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
+        new = new._replace(log_odds=learned_log_odds(model, statistics.rows))
         change = abs(new.eps - model.eps)
         model = new
         if change <= ERROR_RATE_TOL:
             break
     return model
+
+
+def learned_log_odds(model: Model, n_rows: Array | float) -> Array | None:
+    """Return log-odds with which the expected use of the sources approaches the use by rows.
+
+    One step reaches it if the model has all sets. Half a row with and half a row without each
+    source are added, so no source is certain.
+    """
+    if model.log_odds is None:
+        return None
+    members = model.sets.astype(float)
+    n = np.sum(n_rows)
+    use = (n_rows @ members + 0.5) / (n + 1)
+    expected = set_probabilities(model) @ members
+    expected = np.clip(expected, 0.5 / (n + 1), 1 - 0.5 / (n + 1))
+    return np.asarray(model.log_odds + logit(use) - logit(expected))
 
 
 def rates_of(model: Model) -> tuple[float, float]:
@@ -491,7 +544,8 @@ def with_empty_sources(model: Model, n_clusters: int) -> Model:
     silent = np.ones((n_more, model.beta.shape[1]))
     sets = np.pad(model.sets, ((0, 0), (0, n_more)))
     beta = np.vstack([model.beta, silent])
-    return model._replace(sets=sets, beta=beta)
+    log_odds = None if model.log_odds is None else np.pad(model.log_odds, (0, n_more))
+    return model._replace(sets=sets, beta=beta, log_odds=log_odds)
 
 
 def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
@@ -516,12 +570,13 @@ def error_rates(counts: Array) -> tuple[float, float]:
 
 
 def table_log_likelihood(model: Model, statistics: Statistics) -> float:
-    """Return the log-likelihood of rows, given their counts per set."""
+    """Return the log-likelihood of rows and sets, given the counts per set."""
     weights, log_zero = log_tables(model)
     seen = statistics.ones + statistics.zeros
     of_ones = (statistics.ones * weights).sum()
     of_all = (seen * log_zero).sum()
-    return float(of_ones + of_all)
+    of_sets = np.sum(statistics.rows * log_prior(model))
+    return float(of_ones + of_all + of_sets)
 
 
 def gain_of_cover(model: Model, statistics: Statistics) -> Array:

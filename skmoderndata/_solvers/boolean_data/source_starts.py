@@ -26,7 +26,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     expectation,
     first_model,
     likelihood_blocks,
-    soft_error_rates,
+    soft_rates,
     start,
     stopped,
 )
@@ -165,9 +165,9 @@ def refined(
         model = grown
         statistics = more
 
-    # 3. average the error rates over all sets, because the best set of each row also fits some
-    # noise
-    model = soft_error_rates(data, model, noise=noise)
+    # 3. average the error rates and the use of the sources over all sets, because the best set of
+    # each row also fits some noise
+    model = soft_rates(data, model, noise=noise, learns_prior=settings.learns_prior)
     return _result(data, model, settings, n_iter)
 
 
@@ -181,13 +181,14 @@ def _result(data: Data | BitBlocks, model: Model, settings: Settings, n_iter: in
     statistics = expectation(data, model, 0)
     if settings.noise is None:  # compute the likelihood from the number of errors
         return Start(model, statistics, -statistics.free_energy, n_iter)
-    n_sets = count_assignment_sets(
-        settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
-    )
-    # the mean over sets is the sum at temperature 1 divided by the number of sets
     over_sets = expectation(data, model, 1.0)
-    summed = -over_sets.free_energy
-    averaged = summed - data.shape[0] * np.log(n_sets)
+    averaged = -over_sets.free_energy
+    if model.log_odds is None:
+        # the mean over sets is the sum at temperature 1 divided by the number of sets
+        n_sets = count_assignment_sets(
+            settings.n_clusters, settings.max_assignments, allow_empty=settings.allow_empty
+        )
+        averaged -= data.shape[0] * np.log(n_sets)
     return Start(model, statistics, averaged, n_iter)
 
 

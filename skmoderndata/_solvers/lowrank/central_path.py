@@ -190,9 +190,7 @@ def solve_rows(X: Array, filled: Array, M: Array, Y: Array, lam: float) -> Point
     return Point(M, m, V, Y, R, FreeCells(*cells), C, curvature, objective, product)
 
 
-def newton_step(
-    X: Array, filled: Array, point: Point, t: float, lam: float
-) -> Point | None:
+def newton_step(X: Array, filled: Array, point: Point, t: float, lam: float) -> Point | None:
     """Return the next point, or None if there is none with a lower objective."""
     # 1. in the basis V, the Hessian of f is nearly diagonal, and I - Y'Y is on the path
     m, V = point.m, point.V
