@@ -107,3 +107,18 @@ def relative_gap(X, L, Y, lam):
     primal = objective(L, X - L, lam)
     Y = Y / max(1.0, np.linalg.norm(Y, 2), np.abs(Y).max() / lam)
     return (primal - (X * Y).sum()) / primal
+
+
+def rows_in_box(X, M, lam, n_sweeps=500):
+    """Maximise ``x'y - y'My / 2`` over ``|y| <= lam`` for each row by cyclic coordinate steps.
+
+    Missing entries of X keep y = 0.
+    """
+    Y = np.zeros(X.shape)
+    for x, y in zip(X, Y, strict=True):
+        known = np.flatnonzero(~np.isnan(x))
+        for _ in range(n_sweeps):
+            for j in known:
+                slope = x[j] - M[j] @ y
+                y[j] = np.clip(y[j] + slope / M[j, j], -lam, lam)
+    return Y

@@ -66,7 +66,7 @@ ROUNDS = 10
 
 
 class FreeCells(NamedTuple):
-    """Cells of each row inside the box, and the inverses of their parts of M, one after another."""
+    """Cells of each row inside the box, and the inverses of their parts of M."""
 
     starts: Array  # (n + 1,), positions in `columns`
     columns: Array
