@@ -136,14 +136,16 @@ class RobustPCA(
         Penalty parameter of the augmented Lagrangian: "balanced" adapts it to the residuals;
         "constant" is as in [1]_; "ialm" multiplies it by 1.5 in each pass as in the inexact method
         of [3]_, which can stop at non-optimal points and is continued with a constant penalty
-        until the duality gap is small. "auto" lets it grow for entries without noise, and starts
-        again with "balanced" if the growing penalty does not reach the optimum.
+        until the duality gap is small. "auto" lets it grow for entries without noise. If the
+        growing penalty does not reach the optimum, it starts again with "balanced"; with
+        ``algorithm="pcp"`` for a tall or wide table with noise, Newton's method follows a central
+        path first.
     tol : float, default=1e-6
         Largest relative duality gap; the residuals, relative to the low-rank matrix, must be below
         a tenth of `tol`. Residuals of up to ten times this size are accepted if the gap is smaller
         by the same factor.
     max_iter : int, default=5000
-        Maximum number of passes.
+        Maximum number of passes and Newton steps.
     center : {"median", "auto"} or bool, default=False
         "median" (or True) first subtracts the medians of the columns. The problem above has no
         centring, and means are not robust to the errors. "auto" does so if the median of a column
@@ -227,8 +229,8 @@ class RobustPCA(
     polished_ : bool
         Whether `low_rank_` is the result of a refit.
     n_iter_ : int
-        Number of passes, including passes that decide between exact and noisy entries or search
-        for outlying rows.
+        Number of passes and Newton steps, including passes that decide between exact and noisy
+        entries or search for outlying rows.
     doubt_ : str or None
         Reason to doubt the result, with a remedy: residuals that do not look like noise, more
         components than are above the noise, or a large group of rows that are far from the rest.

@@ -141,11 +141,11 @@ def follow_tall(
     reached: PursuitResult | None = None
     for _ in it:
         # 1. take a Newton step
-        found = newton_step(X, filled, point, t, lam)
-        if found is None:
+        candidate = newton_step(X, filled, point, t, lam)
+        if candidate is None:
             it.ended = True
             continue
-        point = found
+        point = candidate
 
         # 2. compute the gap of L without its inactive components
         gap = point.objective - point.product / norm_of_dual(point)
@@ -193,7 +193,8 @@ def solve_rows(X: Array, filled: Array, M: Array, Y: Array, lam: float) -> Point
 def newton_step(X: Array, filled: Array, point: Point, t: float, lam: float) -> Point | None:
     """Return the next point, or None if there is none with a lower objective."""
     # 1. in the basis V, the Hessian of f is nearly diagonal, and I - Y'Y is on the path
-    m, V = point.m, point.V
+    m = point.m
+    V = point.V
     C = V.T @ point.C @ V
     c = np.diag(C)
     slack = np.maximum(1 - c, t / m)
@@ -220,12 +221,12 @@ def newton_step(X: Array, filled: Array, point: Point, t: float, lam: float) -> 
     while length >= SHORTEST:
         ratio = at_least(np.eye(len(m)) + length / 2 * (D + D.T), SMALLEST_RATIO)
         M = at_least(root @ ratio @ root.T, t)
-        found = solve_rows(X, filled, M, point.Y, lam)
-        if found is None:
+        candidate = solve_rows(X, filled, M, point.Y, lam)
+        if candidate is None:
             return None
-        value = found.objective - t / 2 * float(np.log(found.m).sum())
+        value = candidate.objective - t / 2 * float(np.log(candidate.m).sum())
         if value <= before - length * decrease + rounding:
-            return found
+            return candidate
         length /= 2
     return None
 
@@ -273,12 +274,12 @@ def round_off(X: Array, filled: Array, point: Point, lam: float) -> PursuitResul
     active = m > 0
     floor = INNER_SHARE**3 * float(point.m[~active].max(initial=0.0))
     M = (V * np.where(active, m, floor)) @ V.T
-    found = solve_rows(X, filled, M, point.Y, lam)
-    if found is None:
-        found = point
+    candidate = solve_rows(X, filled, M, point.Y, lam)
+    if candidate is None:
+        candidate = point
 
     # decompose L = Y M by its Gram matrix, and certify it by Y before rounding
-    L = found.Y @ found.M
+    L = candidate.Y @ candidate.M
     values, Q = linalg.eigh(L.T @ L, check_finite=False)
     r = int(active.sum())
     Q = Q[:, ::-1][:, :r]
@@ -286,7 +287,7 @@ def round_off(X: Array, filled: Array, point: Point, lam: float) -> PursuitResul
     result = PursuitResult(L @ (Q / s), s, Q.T, L, point.Y, 0.0, 0.0, 0.0, 0, True)
     L = (result.U * s) @ result.Vt
     objective, gap = duality_gap(X, result, point.Y, L=L, lam=lam)
-    sparse = np.where(np.abs(found.Y) >= lam, X - L, 0.0)
+    sparse = np.where(np.abs(candidate.Y) >= lam, X - L, 0.0)
     residual = np.nan_to_num(X - L - sparse)
     return result._replace(
         sparse=np.nan_to_num(sparse),
@@ -371,7 +372,7 @@ def fit_row(M, lam, y, r, tol, free, A, d):
             if abs(d[a]) * step > abs(bound - y[free[a]]):
                 step = abs(bound - y[free[a]]) / abs(d[a])
                 hit = a
-        kept = 0
+        n_free = 0
         for a in range(k):
             j = free[a]
             y_old = y[j]
@@ -383,10 +384,10 @@ def fit_row(M, lam, y, r, tol, free, A, d):
                 for b in range(p):
                     r[b] -= change * M[j, b]
             if -lam < y[j] < lam:
-                free[kept] = j
-                kept += 1
-        if kept < k:
-            k = kept
+                free[n_free] = j
+                n_free += 1
+        if n_free < k:
+            k = n_free
             continue
 
         # 3. free the cell at its bound whose residual has the wrong sign
