@@ -233,7 +233,8 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
     diagonal = work[0]
     width = len(diagonal)
     for i in range(first, stop):
-        # in the cell left of the corridor, all points of x so far have been deleted
+        # update the cell left of the corridor: if it belongs to the empty prefix of z, all points
+        # of x so far have been deleted; otherwise no path visits it
         gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):

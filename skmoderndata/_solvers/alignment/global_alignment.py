@@ -20,7 +20,7 @@ from skmoderndata._solvers.common.typing import Array
 # loops.
 LANES = 8
 LOG2_E = float(1 / np.log(2.0))
-# Number that, when added, leaves the nearest integer in the lowest bits.
+# Number that, when added to a number, leaves the nearest integer in the lowest bits of the sum.
 ROUND = 1.5 * 2.0**52
 # Coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
 # economised to degree 10 by Chebyshev polynomials, with a relative error of 4e-16.
@@ -98,7 +98,7 @@ def exponentials(flat, bits, n):
         power = power * f + POWERS[10]
         flat[k] = power
 
-    # multiply them to obtain 2^y
+    # multiply 2^k by 2^f to obtain 2^y
     for k in range(n):
         flat[k] = flat[k] * numbers[k]
 
@@ -127,7 +127,7 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
         flat[k] = max(flat[k], -1000.0)
     exponentials(flat, bits, n)
 
-    # compute w e, where w is the weight
+    # compute w e, where w = 1 - |i - j| / T is the triangular weight
     if local.reach > 0.0:
         for j in range(low, high):
             weight = 1.0 - abs(i - j) / local.reach
@@ -183,7 +183,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, similar, bits, out, first,
         if cells <= 0 and i > first:  # each call fills at least one row
             return i, cells
 
-        # renew the scales before numbers leave the range
+        # renew the scales before numbers leave the range of doubles
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
 
@@ -440,7 +440,7 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
             row_numbers = np.arange(len(here))[:, None]
             block = np.where(row_numbers <= start + np.arange(len(lane_series)), block, 0)
 
-        # if plain sums are inaccurate, compute these pairs one by one with logarithms
+        # compute pairs whose plain sums are inaccurate one by one, with logarithms
         for p, k in np.argwhere(np.isnan(block)):
             x = _one(X, here[p])
             z = _one(columns, lane_series[k])

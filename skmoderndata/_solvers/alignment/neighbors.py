@@ -22,7 +22,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 from skmoderndata._solvers.common.typing import Array
 
-# Smallest number of cells in a row at which computing by diagonals is faster.
+# Smallest number of cells in a row at which computing by diagonals is faster than by rows.
 WIDE = 48
 # Fraction of a lower bound that is used; rounding errors could otherwise lift the bound above the
 # cost.

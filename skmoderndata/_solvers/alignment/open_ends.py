@@ -50,8 +50,8 @@ def _columns(
         above_begin = 0
         for i in range(n):
             # find the smallest of the three neighbours; best alignments do not cross, so the
-            # alignment of `previous` never begins later than that of `diagonal`, and the alignment
-            # of `above` never begins earlier
+            # alignment of `previous` never begins later than the alignment of `diagonal`, and the
+            # alignment of `above` never begins earlier
             previous = column[i]
             previous_begin = begins[i]
             best = diagonal

@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.common.quantities import CELLS_OF_EXPONENTIALS, CELLS_OF_PRODUCTS
 from skmoderndata._solvers.common.typing import Array
 
-# Largest power of two by which the numbers of a column may shrink before the column is rescaled.
+# Maximum number of powers of two by which numbers may shrink between two rescalings.
 RANGE = 900
 # Smallest sum at which a column gets a new power.
 LARGE = 2.0**300
