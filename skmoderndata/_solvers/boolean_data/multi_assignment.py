@@ -54,13 +54,14 @@ SOFT_ROUNDS = 50
 ERROR_RATE_TOL = 1e-4
 # Number of EM steps over single emissions in each M-step.
 EMISSION_STEPS = 10
-# Number of these steps if there are few rows. The steps take the same time for any number of rows,
-# so they dominate a round if there are few rows; 3 instead of 10 steps reduce the time of the fit
-# by 40 %.
+# Number of EM steps in each M-step if there are few rows. The steps take the same time for any
+# number of rows, so they dominate a round if there are few rows; 3 instead of 10 steps reduce the
+# time of the fit by 40 %.
 EMISSION_STEPS_FEW_ROWS = 3
-# Largest number of rows for which fewer steps are run.
+# Largest number of rows for which an M-step has EMISSION_STEPS_FEW_ROWS steps.
 FEW_ROWS = 2000
-# Smallest mean distance of two sources, per feature, at which they count as separate.
+# Smallest distance of two sources, as a mean over features and over all pairs of sources, at which
+# the sources count as separate.
 SEPARATE = 0.01
 
 

@@ -13,7 +13,7 @@ from skmoderndata._solvers.common.jit import jit
 from skmoderndata._solvers.common.pieces import PIECE_CELLS
 from skmoderndata._solvers.common.quantities import GOLDEN
 
-# Maximum number of candidates for which the table has room before it first grows.
+# Maximum number of candidates that the list can hold before it grows for the first time.
 FIRST_ROOM = 1 << 12
 DONE, FULL, PAUSED = range(3)
 
@@ -173,8 +173,8 @@ def roles_by_area(candidates, rows, count):
 @jit
 def _next_role(candidates, rows, count, covered, gain, counted, step):
     """Choose the candidate of largest gain and cover its ones; return -1 if none has a gain."""
-    # gains only decrease, so an old gain is an upper bound: recount the largest gain until the
-    # largest one is up to date
+    # gains only decrease, so an old gain is an upper bound: recount the largest gain until it has
+    # been counted in this step
     best = np.argmax(gain)
     while counted[best] < step:
         gain[best] = _new_ones(candidates[best], rows, count, covered)

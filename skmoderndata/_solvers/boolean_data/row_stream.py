@@ -9,7 +9,7 @@ from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unp
 from skmoderndata._solvers.common.quantities import MAX_INT32
 from skmoderndata._solvers.common.typing import Array
 
-# Number of rows of a stream that are kept.
+# Maximum number of rows of a stream that are kept.
 STREAM_ROWS = 1000
 
 
