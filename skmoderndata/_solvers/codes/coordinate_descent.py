@@ -135,7 +135,7 @@ def _sweep(signals, i, observed, index, t, scratch, G, code, every):
         old = code[j]
         u = c[j] + norm_sq * old
 
-        # shrink by lam and divide by |d_j|^2; negative coefficients only if they are allowed
+        # shrink by lam and divide by |d_j|^2; set forbidden negative coefficients to zero
         new = 0.0
         if u > lam:
             new = (u - lam) / norm_sq

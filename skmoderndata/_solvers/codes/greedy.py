@@ -242,7 +242,7 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
 
     alpha = work.vectors[0]  # correlations of the atoms with the residual
     score = work.vectors[1]
-    # squared distances of the atoms from the span of the chosen ones
+    # squared distances of the atoms from the span of the chosen atoms
     outside = work.vectors[2]
     U = work.vectors[3:]
     h = work.rows[0]
@@ -317,7 +317,8 @@ def _omp(signals, codes, work, G, row_of, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. multiply by the new Gram-Schmidt vector: u_t = (g - L[t, :t] U) / L[t, t]
+            # 4. compute the products of all atoms with the new Gram-Schmidt vector:
+            # u_t = (g - L[t, :t] U) / L[t, t]
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):

@@ -201,7 +201,8 @@ class WorkingSet:
         within = np.arange(count) - np.repeat(self.edges[:-1], sizes)
         self.columns = np.repeat(self.all_edges[self.groups], sizes) + within
 
-        # use the columns themselves, or their Cholesky factor if there are few columns
+        # use the columns themselves, or the Cholesky factor of their Gram matrix if there are few
+        # columns
         self.factor: Array | None = None
         if 2 * count > self.X.n_rows:
             self.Z = self.X.rows(self.columns)
@@ -480,7 +481,8 @@ def _dual_norms(size, edges, weights, mix, out):
             out[g] = size[first]
             continue
 
-        # the root lies between two sizes: descend until the sign changes
+        # the root lies between two sizes: go through the sizes in descending order until the sign
+        # changes
         ordered = size[first:last]
         s1 = 0.0
         s2 = 0.0

@@ -171,7 +171,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
     if not problem.intercept:
         return 0.0
 
-    # bracket the root by two values that put all samples on one side
+    # bracket the root by two intercepts, each of which puts all samples on one side
     span = float(np.abs(products).max(initial=0.0)) + 50.0
     low = -span
     high = span
@@ -280,7 +280,8 @@ def _quadratic_model(
     problem: LogisticProblem, products: Array, b: float
 ) -> tuple[_Model, Array]:
     """Return the weighted and centred columns and target, and the means of the columns."""
-    # If q is the probability of the wrong label, the slope is s q and the curvature s q (1 - q).
+    # If q is the probability of the wrong label and s the weight of a sample, the slope is s q and
+    # the curvature s q (1 - q).
     r = problem.residual(products + b)
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
@@ -295,7 +296,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # represent the centring of sparse columns, and the rows of the squared norm, implicitly
+    # represent the centring of sparse columns, and the rows that stand for the ridge, implicitly
     ridge = float(np.sqrt(problem.ridge))
     if sparse.issparse(X):
         X_sparse: Any = X

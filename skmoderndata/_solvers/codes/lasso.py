@@ -224,7 +224,7 @@ def block_coder(
 
 def _run(route: Any, signals: Signals, out: Codes, pending: Array, G: Array) -> None:
     """Code the given signals by a route, starting from `out`, and certify them."""
-    # select the pending signals if the others are finished
+    # select the pending signals unless all signals are pending
     all_pending = len(pending) == len(out.a)
     if not all_pending:
         fields = ["X", "B", "sizes", "alpha", "bound"]
