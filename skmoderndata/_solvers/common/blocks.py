@@ -309,7 +309,7 @@ class DaskBlocks(ArrayBlocks):
         self.chunks = _chunks(self.arrays) if chunks is None else chunks
         self.states = [None] * -(-n // self.group) if states is None else states
         self.n_passes = n_passes
-        self.folder = folder  # keep the last checkpoint until it is no longer needed
+        self.folder = folder  # removed with the last blocks that refer to it
 
     def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
         """Add up the tuples that ``function(block, *shared)`` returns, in a fixed order."""

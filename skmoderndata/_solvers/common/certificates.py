@@ -49,7 +49,8 @@ def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
     scale = np.broadcast_to(np.maximum(scale, 0.0), primal.shape)
 
-    # usual case, in a fifth of the time: all values are finite, and so is their sum
+    # usual case, in a fifth of the time: all values and their sum are finite, and all scales are
+    # positive
     with np.errstate(over="ignore", invalid="ignore"):
         total = primal.sum() + dual.sum() + scale.sum()
         if isfinite(total) and scale.min(initial=inf) > 0:

@@ -282,7 +282,8 @@ def ranking_program(
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
 
-    # unless the thresholds are free, an excess at one may be a deficit at its neighbours
+    # if the order of the thresholds is enforced, an excess at one threshold may be balanced by a
+    # deficit at its neighbours
     for y in range(n_thresholds):
         (first, last) = segments[y]
         (start, stop) = segments[y + 1]

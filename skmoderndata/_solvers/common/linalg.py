@@ -11,10 +11,10 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from skmoderndata._solvers.common.typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
-# Maximum number of rows for which all eigenvalues are computed.
+# Maximum number of rows for which all eigenvalues are always computed.
 DENSE_UP_TO = 400
-# Number of rows whose spectrum is used to predict how many eigenvalues account for a given
-# fraction of the trace.
+# Maximum number of rows of the submatrix whose spectrum predicts how many eigenvalues account for
+# a given fraction of the trace.
 GUESSED_FROM = 200
 # Number of rows and columns of a tile that stays in the cache when it is transposed.
 TILE = 512

@@ -248,7 +248,8 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     """
     m, k = Z.shape
     inverse = np.empty(k)
-    # once: space for the rows of a block; zeros, because a last block may use only a part of it
+    # allocate the space for the rows of a block once; fill it with zeros, because the last block
+    # may use only a part of it
     side_by_side = SideBySide(
         np.zeros((k, BLOCK_ROWS)),
         np.zeros((k, BLOCK_ROWS)),
@@ -368,7 +369,8 @@ def _descend_block(
             yj = y[j]
             curve = H[j, j]
             scale = inverse[j]
-            # minimise over the entry; without curvature only entries that cost something move
+            # minimise over the entry; without curvature, entries with a positive gradient become
+            # zero, and other entries do not move
             for r in range(BLOCK_ROWS):
                 new = zj[r] - yj[r] * scale
                 new = new if new > 0.0 else 0.0

@@ -81,9 +81,9 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     scale = 1.0 / (top - low)  # with this scale, the largest difference is 1
     for i in range(n):
         work[i] *= scale
-    # If the support contains the right one, entries that are not above the threshold are zero in
-    # the solution. The threshold therefore never falls, and fewer and fewer entries remain from
-    # which it is computed.
+    # If the active entries contain the support of the solution, active entries that are not above
+    # the threshold are zero in the solution. The threshold therefore never falls, and fewer and
+    # fewer entries remain from which it is computed.
     active = n
     while True:
         mean, spread = _moments(work, active)

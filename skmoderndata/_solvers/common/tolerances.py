@@ -23,8 +23,8 @@ RANK_TOL = 1e-10
 INDEFINITE = 1e-8
 # Smallest pivot of an independent column, as a fraction of its diagonal entry.
 PIVOT = 1e-13
-# Smallest squared distance, as a fraction of |x|^2, that does not lose digits by cancellation of
-# large terms.
+# Smallest squared distance, as a fraction of |x|^2, that is accurate enough if it is computed as a
+# difference of large terms; smaller ones lose too many digits by cancellation.
 CANCELS = 1e-6
 # Smallest divisor, in place of zero; quotients of numbers up to 1e8 do not overflow.
 SMALLEST_DIVISOR = 1e-300
