@@ -14,8 +14,8 @@ from skmoderndata._solvers.dictionaries.atom_updates import residual_without
 
 # Largest cosine of two atoms that count as different; a limit of 0.99 recovers fewer atoms.
 ALIKE = 0.9
-# Minimum saving of a split, as a fraction of the saving of the atom that is given up: in the next
-# coding, the other atoms replace most of the latter.
+# Minimum saving of a split, as a fraction of the saving of the atom that is given up. The fraction
+# is small because in the next coding the other atoms make up for most of the lost saving.
 EXCHANGE = 0.1
 # Maximum number of rounds in which rows are assigned to the nearer of two lines.
 LINE_ROUNDS = 10

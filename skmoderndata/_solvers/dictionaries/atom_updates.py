@@ -65,7 +65,7 @@ def ridges_from(
     n_shown = A.shape[0] * n if observed is None else int(observed.sum())
     noise = objective / max(n_shown - np.count_nonzero(A.data), 1)
 
-    # compute the observed part of the atom for each coefficient
+    # compute the squared norm of the observed part of the atom for each coefficient
     shown = np.ones(len(A.data))
     if observed is not None:
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
@@ -376,7 +376,7 @@ def _masked_step(
 
         # Make the sum zero. At the optimum, the entries that fewer signals observe change more. If
         # hardly any signal observed an entry, this entry would absorb the whole correction and
-        # would be wrong for all other signals.
+        # would be wrong for all other signals, so with a ridge all entries change equally.
         if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             give = np.ones(len(d)) if on_atom > 0 else give

@@ -172,7 +172,8 @@ def first_of_alike(atoms: Array) -> Array:
         basis, _ = np.linalg.qr(directions)
         projected = (atoms @ basis).astype(np.float32)
 
-    # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; leave a margin for rounding errors
+    # |a - b|^2 = 2 - 2 a'b, which the projection does not increase, and likewise for a + b; leave
+    # a margin for rounding errors
     norms_sq = np.einsum("ij,ij->i", projected, projected)
     half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
     retained = np.ones(k, np.bool_)

@@ -51,8 +51,8 @@ RHO = 10.0
 MEMORY = 0.5
 # Number of sweeps over the atoms after each batch.
 BATCH_SWEEPS = 2
-# Number of signals per atom that must be seen before the users of an atom are counted; also the
-# minimum number of signals per atom that the statistics of a stream represent.
+# Number of signals per atom that must be seen before an atom with too few users is replaced; also
+# the minimum number of signals per atom that the statistics of a stream represent.
 WAIT = 8
 # Number of passes whose best objective is compared with earlier passes while atoms are replaced;
 # learning stops if it is no better.
@@ -357,7 +357,8 @@ def add_batch(
     for _ in range(BATCH_SWEEPS):
         update_all(D, S, T, order, positive, constant and not positive)
 
-    # give atoms without users the direction of a signal that is represented badly
+    # give each atom that has too few users, or resembles another atom, the direction of a signal
+    # that is represented badly
     count = 0
     if replace:
         bad = (seen >= WAIT * k) & (users < min_usage)

@@ -130,8 +130,8 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
 
-    # Use the largest entry as the unit, because S and T are products of the data and are
-    # multiplied again.
+    # Use the largest entry as the unit, so that products of S and T, which are products of the
+    # data themselves, do not overflow.
     largest = float(np.diag(S).max())
     S = S[np.ix_(used, used)] / largest
     T = T[used] / largest
@@ -223,7 +223,7 @@ def _feasible_atoms(S: Array, multipliers: Array, point: DualPoint) -> tuple[Arr
     shortfall = 1.0 - lengths
     inside = multipliers * shortfall * (1.0 + lengths)
 
-    # move atoms from inside the ball to the sphere if that lowers the sum of their terms
+    # move atoms from inside the ball to the sphere if that lowers their part of the difference
     on_sphere = (multipliers + np.diag(S)) * shortfall**2 < inside
     on_sphere |= shortfall < 0
     E = np.zeros_like(point.atoms)
@@ -497,7 +497,7 @@ def draw_atoms(
         if positive:
             rows = np.maximum(rows, 0.0)
 
-    # drop repeated rows, which have equal products
+    # drop repeated rows, which have equal products with a random direction
     if rows.shape[0]:
         direction = np.random.RandomState(0).normal(size=n)
         keys = np.round(rows @ direction, RESULT_DIGITS) + 0.0

@@ -396,7 +396,8 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     units. The two halves lie on the line of largest variance, at one standard deviation. Returns
     None if moving does not pay.
     """
-    # compute the rise of the inertia without each unit, and the error of each unit
+    # compute the rise of the inertia without each unit, and the error of each unit; the unit with
+    # the largest error is the target
     k = len(C)
     first = near.first
     distance = near.distance
@@ -412,7 +413,8 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     if error[target] <= missed[idle] or rows.size < 2:
         return None
 
-    # find the leading direction of its samples, by the power method from the farthest sample
+    # find the leading direction of the samples of this unit, by the power method from the sample
+    # that is farthest from it
     samples = X[rows]
     c = C[target]
     weight = w[rows]

@@ -31,7 +31,8 @@ BAND_BYTES = TEMPORARY_BYTES
 QUANTILE = 0.957
 # Approximate number of patches from which the level of noise is estimated.
 NOISE_PATCHES = 50_000
-# Number of pixels along a side of these patches [Liu, Tanaka & Okutomi 2013].
+# Number of pixels along a side of the patches from which the level of noise is estimated [Liu,
+# Tanaka & Okutomi 2013].
 NOISE_SIDE = 7
 
 
