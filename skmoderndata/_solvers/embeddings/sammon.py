@@ -158,7 +158,7 @@ def sammon_descent(
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
 
-    # if rounding has stopped the line search, accept a larger gradient
+    # if rounding errors have stopped the line search, accept a larger gradient
     done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
     return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
 
@@ -173,7 +173,8 @@ def place(d: Array, Y: Array) -> Array:
     k = Y.shape[1]
     w = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
 
-    # start from the mean of the five nearest points, or from a point at distance 0
+    # start from the mean of the five nearest points, weighted by 1 / distance, or from a point at
+    # distance 0
     near = np.argsort(d, axis=1, kind="stable")[:, :5]
     pull = np.take_along_axis(w, near, axis=1)
     same = d.min(axis=1) == 0

@@ -479,7 +479,8 @@ def _ascend(
         P = P - P.mean(axis=0)
         step = B @ P
 
-        # compute v, the multipliers of the distances, which equal w if no constraint is violated
+        # compute v, the multipliers of the squared distances, which equal w for edges that have
+        # their prescribed lengths
         delta = np.einsum("ek,ek->e", step, step)
         v = w + 2 * nu * (delta - graph.d2)
         if one_sided:
