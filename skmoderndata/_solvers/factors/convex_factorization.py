@@ -29,7 +29,8 @@ from skmoderndata._solvers.factors.factor_updates import (
 )
 from skmoderndata._solvers.factors.factorization import worst
 
-# Minimum unit of the gradients, relative to their linear terms, which leaves room for rounding.
+# Minimum unit of the gradients, relative to their linear terms, which leaves room for rounding
+# errors.
 LEAST_UNIT = 4096 * EPS
 
 

@@ -335,7 +335,7 @@ def _improved(
     # constraints on columns need all rows in one compiled call; otherwise limit the work of a call
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
 
-    # process rows that have their own Gram matrices, and add the penalties
+    # add the penalties to the terms of each group of rows, then improve the codes of the group
     for rows, G, F in terms:
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
@@ -423,7 +423,8 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         return _gradient(G, F, z)
 
     norm = 1.0 if side.kind == "columns_unit" else None
-    # minimise over one column at a time; if each row has a Gram matrix, minimise an upper bound
+    # minimise over one column at a time; if each row has its own Gram matrix, minimise an upper
+    # bound
     curves = np.einsum("...jj->...j", G)
     if has_gram_per_row:
         curves = curves.max(axis=0)

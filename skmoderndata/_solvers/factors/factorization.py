@@ -375,7 +375,8 @@ def revive(
     if not worth.any():
         return None
 
-    # scale the residuals to the norm of the other components; no row uses the new components yet
+    # scale the residuals to the median norm of the components in use; no row uses the new
+    # components yet
     lacks = worst_rows.lacks[worth] / np.sqrt(worst_rows.sizes[worth, None])
     revived = dead[: len(lacks)]
     length = 1.0 if idle.all() else float(np.median(lengths_of(V[:, ~idle])))

@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.typing import Array
 # Number of starts that have a single non-zero entry.
 SINGLES = 2
 
-# Maximum number of rounds from each start.
+# Maximum number of rounds from each start, before the best start is chosen.
 SHORT = 12
 
 # Maximum number of rounds from the best start.

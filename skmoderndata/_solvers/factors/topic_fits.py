@@ -309,7 +309,7 @@ def fit_tempered(
             helped = True
             continue
 
-        # lower beta after several passes without gain, unless this did not help last time
+        # lower beta after several passes without gain; stop if lowering it last time did not help
         waited += 1
         if waited < PASSES_WITHOUT_GAIN:
             continue
