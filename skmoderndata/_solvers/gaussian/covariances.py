@@ -56,7 +56,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     """
     xp = namespace(A)
 
-    # to keep digits, subtract the median of A, which a few distant rows do not change
+    # to keep digits, subtract the median of A, which a few distant rows hardly change
     centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
