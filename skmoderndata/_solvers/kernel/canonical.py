@@ -406,7 +406,7 @@ def kernel_pairs(
     duals = [dual_a, dual_b]
     scores = [Ka @ dual_a, scores_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
-        # evaluate the stationarity conditions: K (scores of the other views) / n = value K M alpha
+        # evaluate the stationarity conditions: K (scores of the other view) / n = value K M alpha
         covariance = K @ (scores[1 - v] / total)
         M_alpha = pen.keep / total * scores[v] + pen.t * duals[v]
         regularised = K @ M_alpha * values

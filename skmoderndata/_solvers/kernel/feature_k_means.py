@@ -182,7 +182,7 @@ def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) 
     new = centres.copy()
     new[filled] = sums[filled] / mass[filled, None]
 
-    # use only rows whose distance is larger than rounding errors
+    # give empty clusters only rows whose distance from the nearest centre exceeds rounding errors
     n_empty = int(np.count_nonzero(~filled))
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)

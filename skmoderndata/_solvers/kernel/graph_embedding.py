@@ -160,7 +160,7 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
         partitioned = np.partition(K, n - k, axis=1)
         return slack * partitioned[:, n - k]
 
-    # sort the columns, so that equal columns are adjacent
+    # sort the entries of each row in descending order, and add up the weights of their columns
     order = np.argsort(-K, axis=1, kind="stable")
     counts = np.cumsum(weights[order], axis=1)
     before = np.sum(counts < k, axis=1)

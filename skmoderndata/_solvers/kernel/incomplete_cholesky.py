@@ -19,7 +19,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of pivots found between two updates of all rows.
 BLOCK_PIVOTS = 64
-# Number of samples used to estimate the trace of a centred kernel matrix.
+# Maximum number of samples used to estimate the trace of a centred kernel matrix.
 SAMPLES_OF_TRACE = 256
 # Number of candidates for each pivot of a block.
 CANDIDATES = 3
@@ -192,7 +192,7 @@ def _factor(
         added[:, pivots[:m]] = 0.0  # the rows of pivots are known exactly
         added[:, new] = L.T
 
-        # 3. drop the pivots of the last block that exceed the tolerance
+        # 3. drop the pivots that come after the tolerance has been reached
         if tol > 0:
             lost = np.cumsum(np.einsum("ij,ij->i", added, added))
             n_above = int(np.sum(remaining - lost > tol * trace))

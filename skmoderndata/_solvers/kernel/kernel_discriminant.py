@@ -104,7 +104,7 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     largest = float(A.diagonal().max(initial=0.0))
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
-        # a pivot that is only a rounding error may happen to be positive
+        # check the smallest pivot, because a pivot that is only a rounding error may be positive
         roots = factor[0].diagonal()
         smallest = float(roots.min(initial=np.inf))
         definite = smallest**2 > EPS * largest

@@ -24,8 +24,8 @@ from skmoderndata._solvers.kernel.canonical import inner
 POWER_ROUNDS = 6
 # Tolerance for the relative gain in the comparison of starts and on permuted rows.
 ROUGH_TOL = 1e-4
-# Maximum number of passes in searches on permuted rows; pairs of the data alone get ten times as
-# many.
+# Maximum number of passes in searches on permuted rows; the search for the pairs of the data,
+# which are not permuted, may make ten times as many.
 ROUGH_ITERATIONS = 30
 # Number of passes in each round, and number of starts that remain after it.
 ROUNDS = ((2, 20), (4, 6), (20, 2))
@@ -417,8 +417,8 @@ def bounds_by_permutation(
     K = CrossProduct(A, B, total, orders=orders)
     grid = bound_grid(K.shape)
 
-    # start without bounds and tighten them to a single column; each solution is the start for the
-    # next bounds
+    # start without bounds and tighten them until they allow only a single column; each solution is
+    # the start for the next bounds
     V = leading_directions(K)
     values = np.zeros((N_BOUNDS, n_permutations + 1))
     for g in reversed(range(N_BOUNDS)):

@@ -115,7 +115,8 @@ def exchange_samples(K, diagonal, w, clusters, slack):
     labels, _, S, mass, inner, distance = clusters
     n = S.shape[1]
 
-    # mark the samples whose move would lower the objective; one move changes the gains of others
+    # mark the samples whose move would lower the objective; a move changes the gains of other
+    # samples
     _smallest_changes(S, mass, inner, diagonal, w, labels, distance)
 
     n_moves = 0
@@ -150,7 +151,8 @@ def _smallest_changes(S, mass, inner, diagonal, w, labels, changes):
     for i in range(n):
         changes[i] = np.inf
 
-    # 1. compute what each sample would add to the objective in the nearest other cluster
+    # 1. compute the smallest amount by which the objective of another cluster would rise if it got
+    # the sample
     for c in range(k):
         s = mass[c]
         if s == 0.0:
@@ -161,7 +163,8 @@ def _smallest_changes(S, mass, inner, diagonal, w, labels, changes):
             added = s / (s + w[i]) * w[i] * (norm - factor * S[c, i] + diagonal[i])
             changes[i] = min(changes[i], np.inf if labels[i] == c else added)
 
-    # 2. subtract what it would remove from its own cluster; a sample that is alone stays
+    # 2. subtract the amount by which the objective of its own cluster would fall without it; a
+    # sample that is alone in its cluster stays there
     for i in range(n):
         own = labels[i]
         s = mass[own]
@@ -184,7 +187,9 @@ def _best_exchange(S, mass, inner, diagonal, w, labels, i):
     if remaining <= ACCUMULATED_ROUNDING * s:  # alone in its cluster
         return best, cluster
 
-    # the sample removes w s / (s - w) d from its cluster and adds w s / (s + w) d to another one
+    # moving the sample lowers the objective of its cluster by w s / (s - w) d and raises the
+    # objective of another cluster by w s / (s + w) d (w: weight of the sample, s: weight of the
+    # cluster, d: squared distance)
     d = inner[own] / s**2 - 2.0 / s * S[own, i] + diagonal[i]
     taken = w[i] * s / remaining * d
     for c in range(len(mass)):
@@ -212,7 +217,7 @@ def draw_plus_plus(K, diagonal, w, uniforms, rows, closest, labels):
     trial = closest[2]
 
     for c in range(k):
-        # 1. sum the weighted squared distances from the centres drawn before
+        # 1. sum the weighted squared distances from the nearest of the centres drawn before
         total = 0.0
         for i in range(n):
             total += w[i] * (nearest[i] if c > 0 else 1.0)
@@ -234,7 +239,7 @@ def draw_plus_plus(K, diagonal, w, uniforms, rows, closest, labels):
                 least = value
                 chosen = i
 
-        # 3. store its kernel row, and update the distances
+        # 3. store the kernel row of the chosen candidate, and update the distances
         for j in range(n):
             d = diagonal[chosen] - 2.0 * K[chosen, j]
             rows[c, j] = d
