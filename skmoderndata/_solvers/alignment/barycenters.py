@@ -29,7 +29,8 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum number of cells of a cost table if several are kept at once (32 tables take 64 MB).
 CELLS = 2**18
-# Number of tables that are kept at once; with 8 tables, the passes take twice as long.
+# Number of tables that are kept at once; with 8 tables, the passes take twice as long as
+# with 32.
 WIDTH = 32
 
 
@@ -59,8 +60,8 @@ class Room(NamedTuple):
 
     tables: Array  # (n + 1, longest + 1, n_series)
     work: Array  # (2, n_series), see `next_row`
-    low: Array  # (n,), corridor
-    high: Array  # (n,)
+    low: Array  # (n,), first columns of the corridor
+    high: Array  # (n,), ends of the corridor, exclusive
 
 
 @jit_leaf

@@ -128,7 +128,7 @@ def best_window(
         first,
     )
 
-    # choose the last point
+    # choose the last point of the window
     end = int(end_costs.argmin()) if open_end else m - 1
     return Window(float(end_costs[end]), int(end_begins[end]), end + 1)
 
