@@ -125,8 +125,8 @@ class WorkSpace(NamedTuple):
 
     # (n_words, w), candidates that share bits with the last choice; initially all candidates
     near: Array
-    old: Array  # (w,), counts of these candidates in one row before the choice
-    new: Array  # (w,), counts of these candidates in one row after the choice
+    old: Array  # (w,), counts of the candidates of `near` in one row before the choice
+    new: Array  # (w,), counts of the candidates of `near` in one row after the choice
     totals: Array  # (w,), gains of all candidates
     change: Array  # (w,)
     positions: Array  # (n_candidates,)
@@ -343,7 +343,7 @@ def _refit(
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
-            Z = new_Z  # accept the new memberships, which are at least as good for U
+            Z = new_Z  # accept the new memberships, which fit U at least as well as the old ones
             break
 
         U = new_U
