@@ -74,7 +74,7 @@ class Work(NamedTuple):
     """Work space of `_omp` in few arrays, because each one costs a microsecond in a call."""
 
     vectors: Array  # rows for k atoms: alpha, score, outside, then U
-    bits: Array  # the same memory, as integers
+    bits: Array  # the memory of `vectors`, as integers
     rows: Array  # rows of max(cap, n) numbers: h, a, r, weights, then L
     numbers: Array  # rows of integers for atoms or entries: banned, entries
 

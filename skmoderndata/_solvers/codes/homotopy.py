@@ -150,7 +150,7 @@ def homotopy(signals, i, observed, active, scratch, G):
         if done:
             step = level - lam
 
-        # it also ends earlier if the residual meets the bound
+        # the step also ends earlier if the residual meets the bound
         if bound >= 0.0:
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
@@ -185,7 +185,7 @@ def homotopy(signals, i, observed, active, scratch, G):
 
     allow_all(banned)
 
-    # solve the final equations afresh
+    # solve the final equations afresh, because the steps accumulate rounding errors
     for _ in range(6):
         if not solve_signs(b, active, t, level):
             break

@@ -54,7 +54,8 @@ def proximal_codes(
     through_gram = mask is None and 2 * n > k and gram_pays(k, k, memory)
     if through_gram:
         atoms = with_gram(atoms)
-    # a mask does not increase the norm of the atoms, so one step size serves all masks
+    # a mask does not increase the spectral norm of the dictionary, so one step size serves all
+    # masks
     rows = atoms.rows
     smooth = _largest_eigenvalue(rows @ rows.T if k <= n else rows.T @ rows)
     gram = atoms.gram if through_gram else None

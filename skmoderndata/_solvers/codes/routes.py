@@ -27,7 +27,7 @@ class Task(NamedTuple):
     atoms: Atoms
     mask: Array | None  # observed entries
     tol_sq: Array  # maximum squared residual of each signal, -1 for none
-    bounded: bool  # whether any signal has such a bound
+    bounded: bool  # whether any signal has a bound on its residual
     n_nonzero: int | None  # maximum number of atoms; None for the default of the route
     alpha: Array | None  # weights of the penalty
     groups: Array | None

@@ -15,7 +15,8 @@ from skmoderndata._solvers.common.typing import Array
 # Reasons why the coding of a signal stopped.
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
-# Number of signals per block; their correlations with a few hundred atoms then stay in the cache.
+# Usual number of signals per block; their correlations with a few hundred atoms then stay in the
+# cache.
 BLOCK_SIGNALS = 256
 # Maximum number of bytes of a block that stays in the cache. Short signals form blocks of this
 # size, so that the calls of compiled loops take little of the time.
@@ -141,7 +142,8 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
         keys = np.where(peak < 0, -keys, keys)
     keys = np.column_stack([keys, scales[repeated]]) + 0.0
 
-    # sort only rows with equal sums: sorting all rows would take half as long as a Gram matrix
+    # sort only rows with equal sums: sorting all rows would take half as long as computing a Gram
+    # matrix
     alike = _repeated(keys.sum(axis=1))
     if not alike.size:
         return first
@@ -222,7 +224,7 @@ def by_pattern(
     if mask is None:
         return solve(X, atoms, slice(None))
 
-    # code signals with the same pattern together
+    # code signals with the same pattern of missing entries together
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
     which = which.reshape(-1)

@@ -273,7 +273,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             new = _shortened(q, best, a, c, mu)
             same = ((new != 0) == (a != 0)).all(axis=1)
             repeated[rows] = np.where(same, repeated[rows] + 1, 0)
-            ended[rows] = still | (fitted[rows] & same)  # no support in reach is better
+            ended[rows] = still | (fitted[rows] & same)  # no step leads to a better support
 
             going = ~ended[rows]
             moves = rows[going]
