@@ -24,8 +24,9 @@ RIDGE_RELATIVE = 1e-12
 EXCHANGES = 3
 # Number of rows whose coordinate descent runs side by side.
 BLOCK_ROWS = 64
-# Minimum fraction of the entries of a block that can move, for rows side by side. They take a
-# third of the time of single rows if all entries can move, and twice the time if a tenth can.
+# Minimum fraction of the entries of a block that can move, for rows side by side. Rows side by
+# side take a third of the time of single rows if all entries can move, and twice the time if a
+# tenth of the entries can move.
 DENSE_FROM = 0.3
 
 

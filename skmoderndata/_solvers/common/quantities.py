@@ -19,5 +19,5 @@ MAX_INT32 = int(np.iinfo(np.int32).max)
 # Cost of a cell that needs several products, in plain cells of dynamic programming as counted by
 # `in_pieces`; the time of a piece may be off by a factor of two.
 CELLS_OF_PRODUCTS = 4
-# Cost of a cell that needs exponentials or logarithms, in the same units.
+# Cost of a cell that needs exponentials or logarithms, in plain cells of dynamic programming.
 CELLS_OF_EXPONENTIALS = 20

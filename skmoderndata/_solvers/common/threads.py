@@ -29,7 +29,7 @@ def in_threads(
     if n_threads <= 1:
         return [function(item) for item in items]
 
-    # threads do not inherit the configuration, so set it again
+    # threads do not inherit the configuration of scikit-learn, so set it again
     settings = functools.partial(set_config, **get_config())
     pool = ThreadPoolExecutor(n_threads, initializer=settings)
     try:

@@ -11,7 +11,7 @@ ACCUMULATED_ROUNDING = 1e-12
 # Relative tolerance for rounding errors of results: scores, distances, and computed positions such
 # as 0.29 * 100, which must not become 28.
 RESULT_ROUNDING = 1e-9
-# Number of decimals at which such results count as equal.
+# Number of decimals at which results such as scores and distances count as equal.
 RESULT_DIGITS = 9
 # Relative tolerance for rounding errors of values that were computed in single precision.
 SINGLE_ROUNDING = 1e-6
