@@ -413,8 +413,8 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     if error[target] <= missed[idle] or rows.size < 2:
         return None
 
-    # find the leading direction of the samples of this unit, by the power method from the sample
-    # that is farthest from it
+    # find the leading direction of the samples of the target unit, by the power method from the
+    # sample that is farthest from the unit
     samples = X[rows]
     c = C[target]
     weight = w[rows]

@@ -149,7 +149,7 @@ def _find_similar(image, p, q, centers, reach, index):
         # the patch itself stays first, even if other patches are equal to it
         distance[0] = -1.0
 
-        # insert nearer patches of the window, ordered by distance
+        # insert the nearest patches of the window, ordered by distance
         for row in range(max(0, y - reach), min(n_rows, y + reach + 1)):
             for column in range(max(0, x - reach), min(n_columns, x + reach + 1)):
                 if row == y and column == x:
