@@ -68,7 +68,7 @@ HELD_RELATIVE = 1e-6
 # Maximum number of moves away from saddles.
 KICKS = 10
 
-# Size of a move away from a saddle, in units of the largest column.
+# Size of a move away from a saddle, in units of the norm of the largest column.
 KICK = 0.01
 
 # Relative progress of a step at which L-BFGS stops.
