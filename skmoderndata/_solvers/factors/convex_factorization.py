@@ -122,7 +122,7 @@ def convex_factorize(
         B = np.where(empty[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
-    # run coordinate descent with extrapolation, falling back to the best step
+    # run coordinate descent with extrapolation, falling back to the best factors
     best = np.inf
     best_W = W
     best_B = B

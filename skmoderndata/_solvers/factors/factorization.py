@@ -192,7 +192,7 @@ def factorize(
             continue
 
         falls = least - objective
-        # without extrapolation, only rounding can raise the objective
+        # without extrapolation, only rounding errors can raise the objective
         better = objective <= least + noise
         if better:
             state = state._replace(best=new)
