@@ -54,9 +54,12 @@ class Bound(NamedTuple):
     gap: float  # certificate: no Gaussian improves the bound by more than this
     m: Array  # mean
     R: Array  # Cholesky factor of S^-1
-    # (n,), derivative of the expected log likelihood of each sample with respect to its mean
+    # (n,), derivative of the expected log likelihood of each sample with respect to the mean of
+    # its latent value
     slope: Array
-    curvature: Array  # (n,), -2 times the derivative with respect to its variance
+    # (n,), -2 times the derivative of the expected log likelihood of each sample with respect to
+    # the variance of its latent value
+    curvature: Array
     sites: Sites
     n_iter: int
     converged: bool
