@@ -556,7 +556,7 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     for view, index, B in zip(views, present, sides, strict=True):
         B[index] = view.basis @ view.whiten / root[index, None]
 
-    # decompose the smaller of the two products
+    # decompose the smaller of the products Y Y' and Y' Y
     wide = Y.shape[1] > n
     products = Y @ Y.T if wide else Y.T @ Y
     values, V = leading_eigen(products, k)

@@ -32,7 +32,7 @@ class CholeskyResult(NamedTuple):
     pivots: Array  # (r,), samples in the order in which they were chosen
     # trace of K - factor @ factor.T, which bounds the spectral norm of this difference
     residual_trace: float
-    residual: Array  # (n,), diagonal of this difference
+    residual: Array  # (n,), diagonal of K - factor @ factor.T
     n_evaluations: int  # number of kernel values computed, including the diagonal
 
 

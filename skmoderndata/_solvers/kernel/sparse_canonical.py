@@ -330,7 +330,7 @@ def sparse_pairs(
             )
             V = _ahead(rough, n_ahead)
 
-        # 2. run the last starts until they converge, and choose the best
+        # 2. run the remaining starts until they converge, and choose the best
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
         best = int(ascent.values.argmax())
         u = ascent.U[best]
