@@ -231,8 +231,9 @@ class BalancedPenalty:
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals, if a change is due."""
-        # aim at a ratio of three, which was fastest with and without noise; the intervals between
-        # changes grow, so that the method converges as with a constant mu
+        # aim at a primal residual of three times the dual one, which was fastest with and without
+        # noise; the intervals between changes grow, so that the method converges as with a constant
+        # mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual
@@ -425,8 +426,8 @@ def solve_rows(
             singular = spread[:, 0] <= SINGULAR * spread[:, -1]
             G[singular] = np.eye(r)
 
-        # solve ``G a = B' x`` for all rows of the block; if G is singular, solve least squares on
-        # the cells
+        # solve ``G a = B' x`` for all rows of the block; if G is singular, solve the least-squares
+        # problem on the known cells of the row
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in block.start + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])

@@ -61,7 +61,7 @@ PATH_PASSES = 50
 # Smallest ratio of the ranks of neighbouring solutions at which the rank counts as growing fast.
 RANK_GROWTH = 1.2
 
-# Number of hidden cells above which the path ends as soon as their error increases once.
+# Number of hidden cells above which the path ends the first time their error no longer falls.
 CELLS_OF_CERTAIN_ERROR = 10_000
 
 # Largest error on hidden cells that counts as a minimum, relative to the error of a table of
@@ -120,8 +120,8 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
-        # with neither, return the table, or the matrix of least nuclear norm that has the known
-        # cells
+        # with neither a penalty nor a limit, return the table if it is complete, and otherwise the
+        # matrix of least nuclear norm that has the known cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(
@@ -258,7 +258,7 @@ class CompletionTask(NamedTuple):
         n_hidden = round(HIDDEN * n_known)
         n_repeats = min(5, math.ceil(2000 / n_hidden))
         weights = np.ones(n_known) if table.weights is None else table.weights
-        total = 0.0  # weight of the hidden cells in the error
+        total = 0.0  # sum of the weights of the hidden cells over all repeats
         path = lam_max * PATH_RATIO ** np.arange(1, PATH_LENGTH + 1)
         errors = np.zeros(path.size)
         for _ in range(n_repeats):

@@ -42,7 +42,7 @@ LIGHT_DOF = 10.0
 # Numbers of degrees of freedom at which the effect of a fit on the tail is simulated.
 SIMULATED = (5.0, 3.0, 2.0, LEAST_DOF)
 
-# Number of simulated cells.
+# Minimum number of cells that are simulated for each number of degrees of freedom.
 SIMULATED_CELLS = 20_000
 
 # Size of noise, in multiples of its median size, beyond which a refit leaves out cells.
@@ -152,7 +152,7 @@ def noise_inflation(
         coefs = linalg.pinv(weighted[:, None] * V[fitted]) * weighted
         predict = V[left_out] @ coefs
 
-        # 2. predict the suspects, and the same cells of the references with equal noise
+        # 2. predict the suspects, and the same cells of the references with the noise of this row
         own = (terms.U[i] * terms.s) @ terms.Vt + residual[i]
         error = root[i, left_out] * (own[left_out] - predict @ own[fitted])
         others = low_rank + white / root[i]

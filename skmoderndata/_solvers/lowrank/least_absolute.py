@@ -15,8 +15,8 @@ from skmoderndata._solvers.common.typing import Array
 # Maximum number of entries of a block of rows; its arrays then stay in the cache.
 CELLS = 2**15
 
-# Ridge of a Newton step, relative to the trace; it is used if the entries do not determine the
-# scores.
+# Ridge of every Newton step, relative to the trace; it matters only if the entries do not
+# determine the scores.
 RIDGE_RELATIVE = 1e-13
 
 
@@ -179,7 +179,7 @@ def _interior_point(
         dt = 0.0
 
         for is_corrector in (False, True):
-            # set the target values of s u and t w
+            # set the targets of s u and t w, corrected by the second-order terms of the predictor
             su = target + dy * ds
             tw = target - dy * dt
             g = e - su / u + tw / w

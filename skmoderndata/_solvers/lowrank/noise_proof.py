@@ -77,7 +77,7 @@ def proves_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomStat
     if np.count_nonzero(trusted) < (1 - PLAIN_SHARE) * n_observed:
         return False
 
-    # 3. check that no matrix of a rank that pursuit would recover contains the residual
+    # 3. check that no matrix of a rank that pursuit would recover explains most of the residual
     residual = np.where(trusted, residual, 0.0)
     energies = linalg.eigvalsh(residual @ residual.T)[::-1]
     largest = energies[: int(RECOVERED_RANK * n)].sum()

@@ -59,7 +59,8 @@ def decompose_noisy(
     no divisors, because the weights already describe how the noise of cells differs. The
     components are those above the noise, or `n_components` of them if given.
     """
-    # 1. run stable pursuit; if the noise of the columns differs, divide the columns by it
+    # 1. run stable pursuit; if the noise of the columns differs, divide the columns by it and run
+    # pursuit again
     scale = np.ones(X.shape[1])
     convex = solve(X, noise_width(sigma, X.shape))
     L = (convex.U * convex.s) @ convex.Vt
@@ -70,7 +71,7 @@ def decompose_noisy(
             convex = solve(X / scale, noise_width(sigma, X.shape))
             L = (convex.U * convex.s) @ convex.Vt
 
-    # 2. refit, and keep the refit unless it explains the cells less well
+    # 2. refit, and keep the refit unless it explains the cells less well than the convex solution
     table = X / scale
     noise_options: dict[str, Any] = {"known_noise": known_noise, "weights": weights}
     fitted = None

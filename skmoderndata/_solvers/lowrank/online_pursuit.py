@@ -251,7 +251,7 @@ def _lowest_point(
     curvature; `slope` is its rate of descent at t = 0. The slope is linear in t between the points
     where a residual enters the width, which adds ``change_j^2`` to the curvature, or leaves it.
     """
-    # find the step lengths at which each residual enters and leaves the range of the width
+    # find the step lengths at which each residual enters and leaves the interval [-width, width]
     squares = change**2
     moves = change != 0
     divisor = np.where(moves, change, 1.0)
@@ -333,7 +333,7 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
         is_slow |= largest > FAR_WIDTHS * width
         slow = list(rows[is_slow])
 
-        # start from the projections of the remaining rows
+        # start from the projections of the other rows; Newton's method solves the slow rows below
         rows = rows[~is_slow]
         observed = observed[~is_slow]
         filled = np.where(observed, X[rows], 0.0)

@@ -40,7 +40,7 @@ FITS = 3
 # Number of directions onto which the scores are projected.
 DIRECTIONS = 500
 
-# Fraction of the rows that every concentration step keeps.
+# Fraction of the rows that each concentration step keeps, except the last steps, which reweight.
 CORE = 0.6
 
 # Minimum number of kept rows for a covariance, in multiples of the number of dimensions plus 1.
@@ -133,7 +133,7 @@ def judge_rows(
     scores = first.U * first.s
     suspects = _suspects(X, first, scores, weights, rng)
 
-    # 2. fit the other rows; rows that lie off their components are outlying
+    # 2. fit the other rows; rows that lie off the components of this fit are outlying
     refitted, outlying, n_convicted, spent = _convict(X, suspects, decompose, bound, weights)
     too_many = n_convicted / len(X) if n_convicted > bound else 0.0
 

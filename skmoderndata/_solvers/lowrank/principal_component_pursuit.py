@@ -52,8 +52,8 @@ FIRST_GROWN = 1.25
 # Maximum ratio of the grown penalty to the first penalty.
 GROWTH_LIMIT = 1e7
 
-# Fraction of the paper's penalty with which balancing starts; a low start keeps the rank low, and
-# raising the penalty later takes little time.
+# Fraction of the penalty of Candes et al. [2011, section 5] with which balancing starts; a low
+# start keeps the rank low, and raising the penalty later takes little time.
 LOW_START = 0.3
 
 # Number of passes between two certificates once the residuals are nearly small enough.
@@ -213,7 +213,7 @@ class Penalty:
         self, total: float, n_observed: int, schedule: str, norm: float = np.inf
     ) -> None:
         # `total` is the sum of absolute values; only a growing penalty needs the spectral `norm`
-        self.first = n_observed / (4 * total)  # use the value given in section 5 of the paper
+        self.first = n_observed / (4 * total)  # [Candes et al. 2011, section 5]
         self.balances = schedule == "balanced"
         self.growth = GROWTH if schedule == "ialm" else 1.0
 

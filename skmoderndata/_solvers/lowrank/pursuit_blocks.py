@@ -255,7 +255,7 @@ def pursue_blocks(
             check_at = 0.3 * it.residual / tol
             penalty.balances = False
 
-        # 3. choose the penalty of the next pass, which converts W to it first
+        # 3. choose the penalty of the next pass, which first converts W to this penalty
         if not it.converged:
             if completes:
                 primal, dual = changes(squares, threshold.s, sizes.norm)

@@ -23,7 +23,7 @@ TRUSTED = 3.0
 # Weight of the common noise in the noise of a column, as a number of cells.
 COLUMN_WEIGHT = 20
 
-# Minimum ratio of an estimate to the last one at which the estimate counts as converged.
+# Minimum ratio of an estimate to the previous one at which the estimate counts as converged.
 SETTLED = 0.98
 
 # Number of rows, and of columns, of a random block that represents the table.

@@ -36,8 +36,8 @@ STEPS_PER_ROUND = 5
 # Minimum singular value of a component, relative to the largest singular value of the noise.
 NOISE_EDGE = 1.2
 
-# Minimum noise, as a fraction of the scale of all cells; without it, the choice of the cells to
-# cut would determine the noise.
+# Minimum noise, as a fraction of the scale of all cells; without this minimum, the choice of the
+# cells to cut would determine the noise.
 ALL_CELLS_FLOOR = 0.6
 
 # Number of rounds that adapt the noise to heavy tails.
@@ -99,7 +99,7 @@ def refit(
     n, p = X.shape
     root = None if weights is None else np.sqrt(weights)
 
-    # start from the residuals of the convex problem
+    # start from the residuals of the convex solution
     residual = whitened(X, L, observed, root)
     if not known_noise:
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))

@@ -173,7 +173,8 @@ def _subspace_iteration(
     max_passes = 6 if tol > COARSE else 40
     rmatmat = A.T.__matmul__ if dense else A.rmatmat
     matmat = A.__matmul__ if dense else A.matmat
-    # values just below the threshold may still rise: after a cold start, wait until they settle
+    # singular values just below the threshold may still rise: after a cold start, wait until they
+    # settle
     cold = V is None or V.shape[1] == 0
 
     last = np.zeros(0)
@@ -215,8 +216,8 @@ def _subspace_iteration(
             last = s
             continue
 
-        # 4. estimate the error of the retained part; check that no other value will exceed the
-        # threshold
+        # 4. estimate the error of the retained part; check that no other singular value will exceed
+        # the threshold
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank

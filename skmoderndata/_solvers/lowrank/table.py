@@ -70,7 +70,7 @@ class TableTerms(NamedTuple):
     polished: bool
     lam: float  # weight of the gross errors
     rank: int  # number of components above the noise
-    width: float  # width of Huber's function for scores of rows, in units of the scale
+    width: float  # width of Huber's function for scores of rows divided by `column_scale`
 
 
 def decompose_table(
@@ -95,8 +95,8 @@ def decompose_table(
     if settings.decides:
         is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
 
-    # 2. solve for exact cells, a solution that may still reveal noise; then use the weights, if
-    # any
+    # 2. solve for exact cells, which may still reveal noise; once the cells are known to be exact,
+    # solve with the weights, if any
     if settings.noise_std == 0 or not is_noisy:
         if weights is None or settings.decides:
             result, is_exact = _pursue(X, settings, progress, rng)

@@ -35,7 +35,8 @@ BLOCK_SIDE = 500
 ROUNDS = 15
 
 
-# Minimum scale of a column, in multiples of the deviation of its cells.
+# Minimum divisor of a column, in multiples of the deviation of its cells, but at most the noise
+# of the table.
 SPREAD_FLOOR = 0.5
 
 # Maximum ratio of the largest to the smallest noise of the columns at which no divisors are
