@@ -232,8 +232,8 @@ class BalancedPenalty:
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
         """Move mu towards equal residuals, if a change is due."""
         # aim at a primal residual of three times the dual one, which was fastest with and without
-        # noise; the intervals between changes grow, so that the method converges as with a constant
-        # mu
+        # noise; the intervals between changes grow, so that the method converges as with a
+        # constant mu
         if self.is_due(n_iter):
             if max(primal, dual) > ACCUMULATED_ROUNDING:
                 is_low = primal > 3 * dual

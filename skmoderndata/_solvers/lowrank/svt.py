@@ -216,8 +216,8 @@ def _subspace_iteration(
             last = s
             continue
 
-        # 4. estimate the error of the retained part; check that no other singular value will exceed
-        # the threshold
+        # 4. estimate the error of the retained part; check that no other singular value will
+        # exceed the threshold
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank
