@@ -55,8 +55,9 @@ MOST_LEVELS = 100
 # Maximum number of samples for which the optimum is computed up to rounding errors, whatever the
 # tolerance.
 POLISHED = 500
-# Fraction of the level of the slopes that is the next level, if the optimum is computed up to
-# rounding errors anyway: then few computations of the gap, each as long as fifty steps, save time.
+# Ratio of the next level of the slopes to the current one, if the optimum is computed up to
+# rounding errors anyway: fewer levels then save computations of the gap, each of which takes as
+# long as fifty steps.
 FALL_BEFORE_POLISH = 0.01
 # Maximum number of further steps per sample, or of further passes, after the tolerance has been
 # met.
@@ -235,7 +236,7 @@ def _to_level(
     status = REACHED
     violation = np.empty(len(state.w))
     while status == REACHED:
-        # 1. Compute the violations of all samples, whether their rows are stored or not
+        # 1. Find the worst pair of all samples, and the violations of samples whose rows are missing
         worst, i, j, n_missing = violations(state, store.slot, segments, violation)
         if worst <= level:
             break
@@ -478,7 +479,7 @@ def try_exchange(values, slot, used, state, segments, span, level, clock):
     Updates the gradient in all `segments`. Samples whose rows are missing are blocked. Returns the
     status: MOVED, REACHED if the slopes are within `level`, or STALLED.
     """
-    # 1. Choose the sample that gains most by rising
+    # 1. Choose the sample whose weight lowers f most steeply by rising
     first = span[0]
     last = span[1]
     i = least(state.g, state.up, 1.0, first, last, state.work)

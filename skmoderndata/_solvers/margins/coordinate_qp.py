@@ -120,7 +120,7 @@ def coordinates_to_levels(
         bring_worst(store, violation, no_ends, level)
         count = _stored_to_level(store, state, level)
 
-        # 2. Check all samples; if none violates the level, compute the gap and the next level
+        # 2. Check all samples; if no violation exceeds the level, compute the gap and the next level
         violation = projected_slopes(state)
         if violation.max() <= level:
             it.residual = gap(state.w, state.g)
@@ -252,7 +252,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         w[i] = new
         g[i] += step * state.ridge[i]
 
-        # 3. Update the gradient with respect to all weights
+        # 3. Note the step, and update the gradient once several steps have been noted
         slots[n_pending] = slot[i]
         steps[n_pending] = step
         n_pending += 1

@@ -236,7 +236,7 @@ class Core:
         drawn = self._rng.choice(free, size - half, replace=False)
         weighted = np.flatnonzero(self.a)
         # include the variable with the largest gradient among those with weight, because pair
-        # steps need one
+        # steps have to move weight away from a variable
         top = weighted[self.g[weighted].argmax()]
         return np.union1d(np.append(worst, top), drawn)
 

@@ -670,7 +670,8 @@ class GradedRows(_Pairs):
         in_core = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
         if len(in_core):
             limit = max(1, LOOKED_AT // len(rows))
-            # keep the pairs that matter most; the other pairs have to wait for the next pass
+            # keep the pairs with the largest violations; the other pairs have to wait for the next
+            # pass
             if len(in_core) > limit:
                 waiting = np.argsort((f - top)[in_core])[limit:]
                 partner[in_core[waiting]] = -1

@@ -48,7 +48,7 @@ RARE = 1e-2
 # Maximum number of variables of a problem that is solved as a whole, without a core set.
 WHOLE = 2000
 # Initial tolerance on half the gradient, in margins, and also the factor by which this tolerance
-# is lowered each time (two decimal digits).
+# is lowered each time that the gap is too large (two decimal digits).
 TWO_DIGITS = 1e-2
 # Factor by which the other tolerances are lowered if more accuracy is needed.
 FALL = 0.25
@@ -548,7 +548,7 @@ class _Search:
             lowest = float(g[~core.inside(indices)].min(initial=core.level))
 
             unit = problem.margin_unit(core.rho)
-            # a negative unit means that the function is not a kernel
+            # a negative unit means that the kernel is not positive semi-definite
             if unit <= 0 or self.n_passes > MOST_PASSES:
                 violation = np.inf
                 converged = gap <= self.tol

@@ -39,9 +39,9 @@ N_CANDIDATES = 5
 STALE_ROWS = 60
 # Smallest decrease of the objective that counts as progress, relative to the objective.
 GAIN = 1e-7
-# Minimum penalty on |w|_1 for the first two sets of `followed`.
+# Minimum penalty on |w|_1 in the first two stages of `followed`.
 GUIDE_ALPHA = 1.0
-# Factor by which `followed` raises the cost of slack for its last set.
+# Factor by which `followed` raises the cost of slack in its last stage.
 DEARER = 3.0
 
 
@@ -260,8 +260,8 @@ class _Sets:
         promise = np.where(self.may, slope / self.norms, 0.0)
         promise[out] = 0.0
 
-        # the value of u, reduced until it also satisfies the constraint of j, is a lower bound on
-        # H with j
+        # the dual value of u, reduced until u also satisfies the constraint of feature j, is a
+        # lower bound on H of the set with j
         if problem.alpha > 0 and np.isfinite(limit):
             bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
             shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)

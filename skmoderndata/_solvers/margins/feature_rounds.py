@@ -204,7 +204,7 @@ def _rounds_of_task(
             form = form._replace(C=form.soft_C)  # repeat the first round, now with slack
             continue
 
-        # stop if the result has no feature, or no fewer than results with permuted labels
+        # stop if the result has no feature, or no fewer features than results with permuted labels
         if results and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
         result = _pruned(problem, result, allowed, search)
@@ -279,7 +279,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     else:
         Z = np.asfortranarray(X * side[:, None])
 
-    # compute the difference of the class means; along it, w is fixed to one
+    # compute the difference of the class means; its product with w is fixed to one
     direction = None
     if form.centers:
         positive_weight = task.weight[side > 0].sum()
@@ -545,7 +545,7 @@ def _costs_by_centers(
     if not largest > ACCUMULATED_ROUNDING:
         return costs
 
-    # assign low costs to features that have large weights in that form
+    # assign low costs to features that have large weights in the form with class centres
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
         program = make(near)

@@ -19,8 +19,8 @@ BATCH = 60
 FEASIBILITY_TOL = 1e-9
 # Largest sum of artificial variables at which a hard-margin problem counts as feasible.
 FEASIBLE = 1e-6
-# Number that HiGHS gives to the strategy that stays feasible after new columns and costs: primal
-# simplex.
+# Number that HiGHS gives to the primal simplex method, whose last basis remains feasible if
+# columns are added or costs change.
 PRIMAL = 4
 
 

@@ -280,7 +280,7 @@ def _bring_violators(
     rise = rising[r]
     fall = falling[f]
 
-    # 2. Find the best exchanges of two and of four weights; they need these rows
+    # 2. Find the samples of the best exchanges of two and of four weights, which need their rows
     gains = high - low
     two = np.unravel_index(gains.argmax(), low.shape)
     ends = []

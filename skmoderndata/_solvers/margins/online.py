@@ -194,7 +194,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         for q in range(i, n):
             values[q] += steps[i] * K[q, column]
 
-        # 3. Drop the oldest coefficient, or the smallest
+        # 3. Drop the oldest coefficient, or the smallest one, if the budget is exceeded
         if n_support > budget >= 0:
             worst = -1
             least = np.inf

@@ -26,8 +26,8 @@ from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 SKETCH = 5000
 # Maximum number of steps of conjugate gradients.
 MOST_CG_STEPS = 200
-# Fraction of the tolerance, and then of the last gap, to which the gap within the factor is
-# reduced.
+# Fraction of the tolerance, and later of the previous gap within the factor, to which the gap
+# within the factor is reduced.
 SHARE_OF_TOL = 0.3
 # Largest relative change of the objective that counts as a rounding error.
 FLAT = 1e-13

@@ -71,7 +71,7 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
         rising = min(rising, float(up))
         falling = max(falling, float(down))
 
-    # no sum can rise if all weights on its side are at their bounds
+    # no sum can rise if, at each threshold, all weights of one side are at their bounds
     slope = falling
     if rising < np.inf:
         slope = 0.5 * (rising + falling)

@@ -126,7 +126,7 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
     fixed = np.zeros(0, np.int64)
     bound = np.zeros(0)
     for _ in range(BOUNDED_TIMES):
-        # 1. Minimise with these weights fixed
+        # 1. Minimise with the weights in `fixed` at their bounds
         c = np.concatenate([np.zeros(face.E.shape[1]), bound - face.w[fixed]])
         t = _solution(V.T @ V, V.T @ h - c)
         w = face.w + solve(R, h - V @ t, check_finite=False)
@@ -152,6 +152,6 @@ def _solution(S: Array, right: Array) -> Array:
     size = np.sqrt(S.diagonal())
     size[size == 0.0] = 1.0
     S = S / np.outer(size, size)
-    S[np.diag_indices(len(S))] += 10 * ROUNDING  # add a ridge
+    S[np.diag_indices(len(S))] += 10 * ROUNDING  # make S positive definite
     root: Any = linalg.cho_factor
     return np.asarray(linalg.cho_solve(root(S), right / size)) / size

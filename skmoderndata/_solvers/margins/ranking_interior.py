@@ -108,7 +108,7 @@ def interior_point(
     least_norm = np.inf
     last_progress = 0
     for step in range(1 + MAX_NEWTON_STEPS):
-        # 1. Compute the certificate: thresholds and margin are the multipliers of the sums
+        # 1. Compute the certificate; the margin is the multiplier of the sum of all weights
         f = problem.K @ _coefficients(problem, point.v)
         g = size * unit * f
         upper, lower = _signed_weights(problem, point.v, unit)

@@ -218,7 +218,7 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
         if rises[0] <= tol or best == 0:
             return step_count
 
-        # 2. Step to the minimum, or until this weight is used up
+        # 2. Step to the minimum, or until the weight of j is used up
         row_j = K[j]
         step = a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
@@ -357,7 +357,7 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         if np.isfinite(total) and total > 0 and np.isfinite(of_linear).all():
             level = (1.0 - float(of_linear.sum())) / total
             solution = of_linear + level * of_ones
-            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # otherwise it is a rounding error
+            if abs(float(solution.sum()) - 1.0) <= 1e-6:  # otherwise rounding errors dominate
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0
 
