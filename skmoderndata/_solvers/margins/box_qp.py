@@ -236,7 +236,7 @@ def _to_level(
     status = REACHED
     violation = np.empty(len(state.w))
     while status == REACHED:
-        # 1. Find the worst pair of all samples, and the violations of samples whose rows are missing
+        # 1. Find the worst pair of all samples, and the violations of samples with missing rows
         worst, i, j, n_missing = violations(state, store.slot, segments, violation)
         if worst <= level:
             break

@@ -120,7 +120,8 @@ def coordinates_to_levels(
         bring_worst(store, violation, no_ends, level)
         count = _stored_to_level(store, state, level)
 
-        # 2. Check all samples; if no violation exceeds the level, compute the gap and the next level
+        # 2. Check all samples; if no violation exceeds the level, compute the gap and the next
+        # level
         violation = projected_slopes(state)
         if violation.max() <= level:
             it.residual = gap(state.w, state.g)

@@ -37,7 +37,7 @@ class SparseSeparation(NamedTuple):
     with features other than those at the end of the previous one.
     """
 
-    features: Array  # selected features; some may have zero weight if the slack is minimal
+    features: Array  # selected features; weights of least slack may be zero for some of them
     w: Array
     bias: float
     objective: float  # |w|_0 + alpha |w|_1 + slack_cost s
@@ -324,7 +324,7 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     first = int(np.searchsorted(slope, -ACCUMULATED_ROUNDING * scale))
     if (
         first + 1 < order.size and slope[first] <= ACCUMULATED_ROUNDING * scale
-    ):  # the cost does not change between here and the next break
+    ):  # the cost does not change between this break and the next one
         return 0.5 * float(breaks[order[first]] + breaks[order[first + 1]])
     return float(breaks[order[first]])
 
@@ -402,7 +402,7 @@ def squared_hinge_svm(
         cost = weight[active]
         gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
-        # use the step of least norm: an intercept without loss on either side has no curvature
+        # use the step of least norm, because the intercept has no curvature if no sample has a loss
         step = np.linalg.lstsq(hessian, gradient, rcond=ROUNDING)[0]
         length = 1.0
         while length > SHORTEST_STEP and value(theta - length * step) > now:
