@@ -32,7 +32,8 @@ def draw_weights(
         blocks = [np.empty((p, 0))]
         for _ in range(-(-L // p)):
             Q, R = np.linalg.qr(rng.normal(size=(p, p)))
-            # LAPACK fixes signs in Q; for p = 1 all weights would be positive [Mezzadri 2007]
+            # remove the signs that LAPACK fixes in Q; otherwise, for p = 1, all weights would be
+            # positive [Mezzadri 2007]
             blocks.append(Q * np.sign(np.diag(R)))
         W = np.concatenate(blocks, axis=1)[:, :L]
 
