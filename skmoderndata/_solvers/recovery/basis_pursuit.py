@@ -368,7 +368,7 @@ def _settle(
         with_start = p.judge(result.coef, start.dual, "")
         best = p.better(best, with_start._replace(**origin))
 
-        # drop the column of the wrong sign that contributes most
+        # of the columns with the wrong sign, drop the one that contributes most
         wrong = result.coef * signs < 0
         if wrong.any():
             error = np.where(wrong, np.abs(result.coef) * norms, 0.0)

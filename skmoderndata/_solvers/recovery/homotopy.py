@@ -73,7 +73,7 @@ def follow_path(
             break
 
         # 2. pass up to twice as many breakpoints at once as last time, but no more than there are
-        # coefficients (or m / 16)
+        # coefficients (or m / 16, if this is more)
         limit = max(fewest, segment.support.size)
         at_once = min(max(1, 2 * at_once), limit, order.size)
         last = meets[order[at_once - 1]]
@@ -87,7 +87,7 @@ def follow_path(
         n_iter += count
         work += count * m * max(8, segment.support.size) ** 2
 
-        # 3. if one breakpoint alone fails, let a single column enter or leave, as on the exact
+        # 3. if passing a single breakpoint fails, let one column enter or leave, as on the exact
         # path
         if new is None and at_once == 1:
             j = order[0]

@@ -93,7 +93,7 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
         if rr < 0.5 * least:
             least = rr
             idle = 0
-        # if the columns are well-conditioned, a residual in their span has a larger gradient
+        # a residual in the span of well-conditioned columns has a larger gradient than this
         ends = idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr
         if rr <= ROUNDING**2 or gg == 0 or ends:
             break
