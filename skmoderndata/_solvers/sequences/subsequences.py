@@ -15,8 +15,8 @@ from skmoderndata._solvers.common.quantities import CELLS_OF_PRODUCTS, LOG2
 from skmoderndata._solvers.common.tolerances import TINY
 from skmoderndata._solvers.common.typing import Array
 
-# Number of symbols whose weights for four sequences are cached; the remainder of a symbol
-# determines its slot.
+# Number of symbols whose weights for four sequences are cached; the remainder of a symbol modulo
+# this number determines its slot.
 PLANES = 32
 
 
