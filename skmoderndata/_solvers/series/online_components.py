@@ -219,7 +219,7 @@ def slow_passes(
             source, follows, False, last, principal, minor, schedule, step, rank_tol=rank_tol
         )
 
-        # the rows of B are features; in the coordinates sqrt(lam) V the covariance is the identity
+        # the inner products of the rows of B @ metric are the covariances of the features
         B = slow_components(principal, minor, rank_tol=rank_tol)[0]
         Q, lam = principal_components(principal)
         metric = Q.T * np.sqrt(lam)

@@ -56,7 +56,7 @@ def quadratic_form(w: Array, c: float, p: int) -> QuadraticForm:
     H = np.zeros((p, p))
     if len(w) > p:
         H[np.triu_indices(p)] = w[p:]
-        H += H.T  # double the diagonal, because the second derivative of w x^2 is 2 w
+        H += H.T  # this doubles the diagonal, because the second derivative of w x^2 is 2 w
     return QuadraticForm(H, f, c)
 
 
