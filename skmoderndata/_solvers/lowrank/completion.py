@@ -37,7 +37,8 @@ CHECK_EVERY = 10
 # Number of passes after which ADMM stops if the limit on the rank binds.
 CAPPED = 30
 
-# First penalty for a table with missing cells, relative to the curvature of the loss.
+# First penalty parameter of ADMM for a table with missing cells, relative to the curvature of the
+# loss.
 FIRST_PENALTY = 0.3
 
 # Factor by which the penalty is raised or lowered.
@@ -284,7 +285,7 @@ def complete(
     it = Iterations(max_iter, tol, progress)
 
     for k in it:
-        # 1. update L: threshold the singular values of "sparse plus low rank"
+        # 1. update L: threshold the singular values of W, which equals L in the missing cells
         W = table.matrix(M - c * Y + Y / mu, factors)
         out = svt(W, 1 / mu, subspace=subspace, max_rank=max_rank, tol=accuracy, rng=rng)
         old = factors
@@ -400,7 +401,7 @@ def solve_rows(
     if r == 0 or n == 0:
         return scores
 
-    # choose units in which the penalty is 1
+    # scale the components so that the penalty is 1
     ridge = float(penalty.max() > 0)
     if ridge:
         weight = 1 / np.sqrt(penalty)

@@ -294,7 +294,7 @@ class CompletionTask(NamedTuple):
             if self.progress.stopped:
                 return errors
 
-            # predict the hidden cells, undoing the shrinkage as the imputer does
+            # predict the hidden cells; with `debias`, undo the shrinkage, as `transform` does
             factors = result.factors
             scores = factors.U * factors.s
             if self.debias:

@@ -32,7 +32,7 @@ SHARES = (0.5, 0.8, 0.9)
 # Minimum number of degrees of freedom of the tail.
 LEAST_DOF = 1.5
 
-# Number of distributions that are compared with the quantiles.
+# Number of Student's distributions that are compared with the quantiles.
 GRID = 200
 
 # Number of degrees of freedom from which the effect of a fit on the tail is neglected. A few
@@ -145,7 +145,7 @@ def noise_inflation(
     typical = _column_medians(white, good[rows])
 
     for i in np.flatnonzero((suspects & eligible).any(axis=1)):
-        # 1. regress the good cells of the row on the components, scaled to equal noise
+        # 1. regress the good cells of the row, scaled to equal noise, on the components
         left_out = suspects[i]
         fitted = good[i]
         weighted = root[i, fitted]

@@ -16,8 +16,8 @@ from skmoderndata._solvers.lowrank.table_noise import (
 # Minimum number of cells of a large table.
 LARGE = 3 * 10**6
 
-# Maximum length of the smaller side of the table; the spectrum of a square matrix of this size is
-# computed.
+# Maximum length of the smaller side of the table. A longer side would take too much time, because
+# the spectrum of a square matrix of this size is computed.
 MOST_ROWS = 2000
 
 
@@ -41,7 +41,7 @@ PLAIN_SHARE = 0.1
 # Largest rank that pursuit recovers, as a fraction of the smaller side.
 RECOVERED_RANK = 0.25
 
-# Maximum fraction of the energy of noise that a matrix of the largest recovered rank can contain.
+# Maximum fraction of the energy of noise that a matrix of the largest recovered rank can explain.
 SPREAD_SHARE = 0.8
 
 

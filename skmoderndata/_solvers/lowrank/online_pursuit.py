@@ -25,8 +25,8 @@ from skmoderndata._solvers.lowrank.quantiles import TRUSTED
 # Tolerance of the duality gap of a row, relative to the bounded part of the objective of the row.
 GAP = 1e-8
 
-# Maximum number of sweeps, before Newton's method solves the remaining rows. A sweep moves the
-# scores by about a width, so that a gross error of 1e4 widths would take thousands of sweeps.
+# Maximum number of sweeps before Newton's method solves the remaining rows. A sweep moves the
+# scores by about a width, so a gross error of 1e4 widths would take thousands of sweeps.
 MAX_SWEEPS = 30
 
 

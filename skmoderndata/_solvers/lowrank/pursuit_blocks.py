@@ -304,7 +304,7 @@ def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
 
 def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     """Threshold W, and update Y and W; return the new state and the sums of the block."""
-    # compute L from the singular vectors of all rows
+    # compute L from the right singular vectors of the entire matrix W
     X = units.rows(block)
     threshold = move.threshold
     Y = block.state.Y.copy()  # copied, because earlier states may be read again

@@ -130,7 +130,7 @@ def refit(
             L = A @ B.T
             residual = whitened(X, L, observed, root)
 
-            # 3. estimate the noise of the table and of each column from the remaining cells
+            # 3. estimate the noise of the table and of each column from the cells that are not cut
             if not known_noise:
                 retained = observed & ~outlying
                 used = rank * (n + p - rank) / max(int(retained.sum()), 1)
@@ -199,7 +199,8 @@ def steps_towards(
     if weights is None:
         return np.where(trusted, X, L), trusted
 
-    # move noisier cells only part of the way: by the ratio of their weight to the median weight
+    # move cells below the median weight only part of the way: by the ratio of their weight to the
+    # median weight
     usual = float(np.median(weights[~np.isnan(X)]))
     part_of_way = np.minimum(weights / usual, 1.0)
     filled = np.where(trusted, L + part_of_way * (X - L), L)
@@ -226,7 +227,8 @@ def fit_doubtful(
         doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * n_observed)
         better = doubtful[:0]
         if len(doubtful):
-            # regress these rows on the components, and accept the fits that explain more cells
+            # regress these rows on the components, and accept the fits that explain at least two
+            # more cells than before
             components = linalg.qr(basis, mode="economic")[0].T
             scores = robust_scores(table[doubtful], components, tol=ROBUST_TOL).scores
             fitted = scores @ components

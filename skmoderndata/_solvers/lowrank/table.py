@@ -220,7 +220,7 @@ def _noisy_terms(
         spent.append(result.n_iter)
         return result
 
-    # solve for exact cells after all, or for noisy ones
+    # solve for exact cells if the estimated noise is zero, and otherwise for noisy cells
     if sigma == 0.0:  # more than half of the cells are fitted exactly
         terms = _exact_terms(X, solve(X, 0.0), settings, weights)
     else:
@@ -283,7 +283,8 @@ def _polished(
         return result, False
     U, s, Vt, sparse = exact
 
-    # certify the exact fit by the previous dual point, and accept the fit if the gap is no larger
+    # certify the exact fit by the previous dual point, and accept the fit if its gap is at most
+    # the tolerance or the previous gap
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
     objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
     if gap > max(tol, result.gap):
