@@ -197,7 +197,7 @@ def _hull_solution(
     values = scale * (g - ridge * v)
     offset = -0.5 * scale * float(np.abs(v) @ g)
 
-    # samples of other classes have the margin 0, so they have no slack
+    # samples of other classes have y = 0, so they have no slack
     slack = np.maximum(0.0, np.abs(y) - y * (values + offset))
     norm = max(scale * float(v @ values), 0.0)
     primal = 0.5 * norm + 0.5 * float(slack @ (slack / ridge))

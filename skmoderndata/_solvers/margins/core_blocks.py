@@ -79,7 +79,8 @@ class WorstRows:
         self.largest = excess.max(axis=0, initial=0.0)
 
     def __add__(self, other: "WorstRows") -> "WorstRows":
-        # add the blocks in the order of their rows; each row is in one block
+        # blocks must be added in the order of their rows, and each row must be in only one block,
+        # because `joined` sorts the rows but `excess` is not sorted
         rows = self.rows.joined(other.rows)
         worst = WorstRows(rows, np.concatenate([self.excess, other.excess]), self.count)
         worst.largest = np.maximum(self.largest, other.largest)

@@ -35,7 +35,7 @@ from skmoderndata._solvers.margins.ranking import (
     worst_below,
 )
 
-# Number of points among which the second point of the first core set is chosen.
+# Maximum number of points among which the second point of the first core set is chosen.
 START_SAMPLE = 100
 # Maximum number of rows of lower grades that one search for further pairs visits.
 LOOKED_AT = 100_000_000

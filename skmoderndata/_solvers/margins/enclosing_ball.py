@@ -103,7 +103,7 @@ class InputPoints:
 class Look(NamedTuple):
     """Result of a pass over all points for one ball."""
 
-    largest: float  # squared distance from the centre
+    largest: float  # largest squared distance of a point from the centre
     lower: float  # lower bound on the squared radius, computed from the weights
     norm: float  # squared norm of the centre
     far: Callable[[int], Array]  # the n furthest points among those beyond the lower bound

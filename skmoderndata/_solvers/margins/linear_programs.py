@@ -201,7 +201,7 @@ class ColumnGeneration:
         slack = FEASIBILITY_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
 
         while True:
-            # compute by how much the correlations with the duals exceed the costs
+            # compute by how much the products of the columns with the duals exceed the costs
             values, dual = self._run()
             gradient = problem.Z.T @ dual[:n]
             if problem.direction is not None:

@@ -99,7 +99,7 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
         half = float(bounds[below].sum())
 
         # choose the value at which the slope changes its sign, or the middle of the interval on
-        # which it is zero
+        # which the slope is zero
         k = int(np.searchsorted(passed, half * (1 - ACCUMULATED_ROUNDING)))
         b[y] = v[k]
         level = passed[k] <= half * (1 + ACCUMULATED_ROUNDING)

@@ -320,7 +320,7 @@ def active_set(
             best = a.copy()
             best_spread = spread
 
-        # 3. Add indices whose gradient is too small
+        # 3. Add indices whose gradient is below the level of the support
         level = float(a @ g)
         worse = np.flatnonzero(~free & (g < level - 0.5 * tol))
         if spread <= tol or len(worse) == 0:

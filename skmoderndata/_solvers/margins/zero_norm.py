@@ -402,7 +402,8 @@ def squared_hinge_svm(
         cost = weight[active]
         gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
-        # use the step of least norm, because the intercept has no curvature if no sample has a loss
+        # use the step of least norm, because the intercept has no curvature if no sample has a
+        # loss
         step = np.linalg.lstsq(hessian, gradient, rcond=ROUNDING)[0]
         length = 1.0
         while length > SHORTEST_STEP and value(theta - length * step) > now:
