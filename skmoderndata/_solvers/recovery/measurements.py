@@ -18,7 +18,7 @@ from skmoderndata._solvers.dictionaries.fixed import (
     wavelets,
 )
 
-# Number of unit vectors that are multiplied at a time.
+# Number of unit vectors to which an operator is applied at a time.
 BLOCK_ROWS = 512
 RANDOM = ("gaussian", "bernoulli", "sparse")
 FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")

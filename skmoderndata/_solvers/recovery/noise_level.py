@@ -17,8 +17,8 @@ from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest
 
 # Penalties, in units of the smallest penalty for which all coefficients are zero.
 PENALTIES = np.geomspace(1.0, 1e-6, 61)
-# Maximum relative difference of residual norms that counts as zero: it does not justify further
-# coefficients and cannot be certified.
+# Maximum relative difference of residual norms that counts as zero: a smaller difference does not
+# justify further coefficients and cannot be certified.
 NOTHING = 1e-6
 # Largest residual at which equations count as satisfied, relative to the target.
 EXACT = 1e-9

@@ -59,7 +59,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
 
-        # 2. take the dual step from the extrapolated point, shrunk by the ball of radius `bound`
+        # 2. take the dual step from the extrapolated point; with a bound, shrink the dual variable
         ahead = p.forward(2 * new_a - a)
         w = q + sigma * (ahead - p.y)
         new_q = w

@@ -190,7 +190,7 @@ def _by_coders(
     if progress is not None:
         progress.end()
 
-    # signals within their bound without any column get the code zero
+    # signals whose norm is within their bound get the code zero
     a = to_dense(codes, A.shape[1])
     residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
