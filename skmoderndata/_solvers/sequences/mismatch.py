@@ -90,7 +90,8 @@ def _words_near(window, order, costs, threshold, weights, out):
             spent[i + 1] = spent[i] + costs[a, window[i]]
             too_much = spent[i + 1] >= threshold
 
-        # go back if this symbol is too expensive, because the remaining symbols cost more
+        # go back if all symbols have been tried, or if this one is too expensive, because the
+        # remaining symbols cost at least as much
         if too_much:
             tried[i] = -1
             i -= 1

@@ -418,7 +418,7 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
                 value = here * w[q - 1, j]
                 change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
 
-                # update the running sums and their derivatives, with one more skip
+                # update the running sums, which decay by one more skip, and their derivatives
                 slope = decay * (run + slope) + change
                 run = decay * run + value
                 dw[q, j + 1] = decay * (w[q, j + 1] + dw[q, j + 1]) + slope
