@@ -111,7 +111,7 @@ def false_neighbors(
         neighbor = _other_than_self(numbers)
         r = near[:, 1]
         s = np.linalg.norm(windows.following - windows.following[neighbor], axis=1)
-        # apply equations 4 and 5
+        # apply equations 4 and 5 of Kennel, Brown and Abarbanel [1992]
         false = (s > ratio_tol * r) | (np.hypot(r, s) > size_tol * spread)
         fractions[d - 1] = false.mean()
     return fractions
@@ -158,7 +158,7 @@ def distance_growth(X: Array, start: Array, *, lag: int, max_dim: int) -> tuple[
         r = near[number.ravel(), 1]
         neighbor = first[numbers[number.ravel(), 1]]
 
-        # compute the largest difference when the window has one more value
+        # compute the largest difference of the values that extend the windows to d + 1 values
         s = np.abs(windows.following - windows.following[neighbor]).max(axis=1)
         growth[d - 1] = np.mean(np.maximum(r, s) / r)
         following[d - 1] = s.mean()

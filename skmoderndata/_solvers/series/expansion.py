@@ -159,7 +159,7 @@ class PolynomialExpansion:
             high -= self.origin
             low -= self.origin
         peak = np.maximum(np.maximum(high, -low), 0.0)
-        # rounding errors remain when the origin is subtracted from a constant column
+        # ignore the rounding errors that remain if the origin is subtracted from a constant column
         if self.origin is not None:
             peak[peak <= 32 * np.finfo(X.dtype).eps * np.abs(self.origin)] = 0.0
 

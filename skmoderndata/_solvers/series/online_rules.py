@@ -128,7 +128,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
     rr = np.dot(r, r)
     rounding = ACCUMULATED_ROUNDING**2 * rr
     for j in range(k):
-        if rr <= rounding:  # without a residual, the remaining components see a zero row
+        if rr <= rounding:  # without a residual, the remaining components get a zero row
             for i in range(j, k):
                 lam[i] *= 1.0 - eta
             return

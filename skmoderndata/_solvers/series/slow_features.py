@@ -61,7 +61,7 @@ class SlowMoments:
         # allocate two symmetric matrices in one: the lower triangle belongs to the rows, and the
         # upper triangle, shifted by one column, to the steps
         self._sums = np.zeros((D, D + 1), order="F")
-        # keep the first and last `lag` rows, which are needed for the steps across a seam
+        # keep the first and last `lag` rows, which are needed for the steps between two parts
         self._head = self._tail = _Rows.empty(expansion.n_inputs)
         self._first_id: Any = None
         self._last_id: Any = None
