@@ -65,7 +65,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     if sigma == 0:
         return sigma
 
-    # accept the estimate unless many residuals are large
+    # accept an estimate from all columns unless many residuals are large
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     observed = ~np.isnan(block)
     beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > SUSPECT * sigma
@@ -73,7 +73,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     if best is None:
         return sigma
 
-    # lower the estimate at least twice, because the first trial may change nothing
+    # try at least two lower values, because the first one may change nothing
     hidden = observed & (rng.random_sample(block.shape) < HIDDEN_SHARE)
     error = hidden_error(block, best, hidden)
     trial = sigma

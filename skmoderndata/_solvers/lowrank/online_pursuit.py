@@ -22,7 +22,7 @@ from skmoderndata._solvers.common.tolerances import MAX_NEWTON_STEPS, RANK_TOL, 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.lowrank.quantiles import TRUSTED
 
-# Tolerance of the duality gap of a row, relative to the bounded part of the objective of the row.
+# Tolerance of the duality gap of a row, relative to its objective with clipped residuals.
 GAP = 1e-8
 
 # Maximum number of sweeps before Newton's method solves the remaining rows. A sweep moves the
@@ -130,7 +130,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     scores = solved.T
 
     for n_iter in range(1, MAX_SWEEPS + 2):
-        # 1. clip the residuals at the width; hidden cells have no residual
+        # 1. clip the residuals at the width; missing cells have no residual
         low_rank = scores @ V.T
         residual = filled - low_rank
         if observed is not None:
@@ -152,7 +152,7 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
         if not is_open.any():
             break
 
-        # 3. update the scores of the cleaned rows; after all sweeps, use Newton's method
+        # 3. regress the cleaned rows; after all sweeps, use Newton's method for the remaining rows
         if n_iter < MAX_SWEEPS:
             step = linalg.cho_solve(factor, slope.T)
             scores += step.T

@@ -34,7 +34,7 @@ LEAST_SIZE = 1.6
 # Maximum fraction of the rows that are left out of the first fit.
 MOST_SUSPECTS = 0.5
 
-# Maximum number of fits without the suspects.
+# Maximum number of fits without the suspects, before the final fit.
 FITS = 3
 
 # Number of directions onto which the scores are projected.
@@ -269,7 +269,7 @@ def row_sizes(residual: Array, rank: int) -> tuple[Array, Array]:
     size = MEDIAN_TO_STD * np.nanmedian(observed_size, axis=1)
     size *= np.sqrt(np.maximum(m, 1) / freedom)
 
-    # scale to standard deviation one, whatever the number of cells
+    # scale the logarithm to standard deviation one, whatever the number of cells
     logarithm = np.log(np.maximum(size, ACCUMULATED_ROUNDING))
     logarithm *= np.sqrt(freedom)
     logarithm /= LOG_MEDIAN_STD

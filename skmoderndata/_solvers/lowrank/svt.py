@@ -248,8 +248,8 @@ def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array)
     r = shrunk.size
     if r == 0:
         return 0.0
-    # V' V_new = R' Z / s, so small matrices suffice; only changes below sqrt(eps) must be computed
-    # from the vectors
+    # V' V_new = R' Z / s, so small matrices suffice; only changes below 1e-6, which cancellation
+    # makes inaccurate, must be computed from the vectors
     cosines_sq = (RtZ**2).sum(axis=0) / s[:r] ** 2
     moved = np.sqrt(np.maximum(1 - cosines_sq, 0))
     blurred = moved < 1e-6

@@ -15,7 +15,7 @@ from skmoderndata._solvers.lowrank.quantiles import (
 )
 from skmoderndata._solvers.lowrank.table import TableTerms
 
-# Maximum offset that can be neglected, in deviations of the column.
+# Maximum offset that can be neglected, in robust standard deviations of the column.
 FAR_OFFSET = 3.0
 
 # Maximum ratio of the offsets, and of the spreads, of columns that have the same unit.
