@@ -178,7 +178,7 @@ def take_weights(store: Rows, state: BoxState, w: Array) -> None:
     support = np.flatnonzero(w)
     for first in range(0, len(support), ROWS_TOGETHER):
         rows = support[first : first + ROWS_TOGETHER]
-        # if the store is full, the new rows replace other rows
+        # mark these rows as used last, so that new rows replace other rows if the store is full
         store.used[rows] = store.clock + 1
         store.bring(rows[store.slot[rows] < 0])
         state.g[:] += w[rows] @ store.values[store.slot[rows]]

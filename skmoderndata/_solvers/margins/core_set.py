@@ -80,7 +80,7 @@ class SearchSettings(NamedTuple):
     tol: float  # relative duality gap
     eps: float | None  # tolerance of the published rule, relative to the radius
     solver: str  # solver of the problem on the core set
-    max_core: int | None  # maximum number of points
+    max_core: int | None  # maximum number of points in the core set
     max_iter: int  # maximum number of times that the problem on the core set is solved
     cache_size: float  # megabytes available for the matrix of the core set
 

@@ -406,8 +406,8 @@ def _improved(
     program = LeastSlack(problem)
     best = None
     for k, start in enumerate(starts):
-        # try all features of the linear program only if starting from its largest weights did not
-        # improve its objective
+        # try all features of the linear program only if no earlier start has attained its
+        # objective
         unnecessary = best is not None and k == 2 and best.objective <= result.objective
         stopped = progress is not None and progress.stopped
         if unnecessary or stopped:

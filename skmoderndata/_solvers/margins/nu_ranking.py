@@ -320,8 +320,8 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Start with the worst samples at their bounds, in the direction of the rank means."""
-    # set the sums of the weights at each threshold in proportion to the smaller of the two ranks
-    # that it separates
+    # set the sums of the weights at each threshold in proportion to the bounds of the two ranks
+    # that it separates: to the smaller of the sums of bounds
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])

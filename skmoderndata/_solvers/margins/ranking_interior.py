@@ -162,7 +162,7 @@ def _problem(
 
 def _start(problem: _Problem) -> _Point:
     """Start from even weights, and multipliers as large as the gradient."""
-    # use equal fractions of the bounds that add up to the sum, unless they are close to the bounds
+    # use equal fractions of the bounds that add up to the sum, but clip them to START_FRACTION
     least, largest = START_FRACTION
     total = float(problem.sums[-1])
     fraction = total / float(problem.high.sum())
