@@ -54,7 +54,7 @@ def interior_point(
         dual_error = float(np.abs(slack).max())
         error = max(gap, primal_error, dual_error)
 
-        # 2. keep the best iterate; stop after six steps without progress
+        # 2. keep the best iterate; stop if it is accurate or after six steps without progress
         idle += 1
         if error < best:
             best = error

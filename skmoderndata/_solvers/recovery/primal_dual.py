@@ -21,7 +21,7 @@ LOOK = 20
 FIRST = 60
 # Over-relaxation factor of both steps, which must be below 2.
 RELAXATION = 1.8
-# Largest ratio of primal to dual steps that needs no balancing.
+# Largest ratio of primal to dual steps, or of dual to primal steps, that needs no balancing.
 IMBALANCE = 20
 
 

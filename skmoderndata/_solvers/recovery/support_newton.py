@@ -159,7 +159,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     least = n + 1
     change = n
     for _ in range(NEWTON_STEPS):
-        # compute the segment at this penalty, and its derivative with respect to the penalty
+        # compute the segment at the penalty lam, and its derivative with respect to lam
         active = np.flatnonzero(sign)
         if not 0 < active.size <= FULL * m:
             break
