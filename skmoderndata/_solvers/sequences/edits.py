@@ -224,7 +224,7 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
                     matches[lane] = masks[others.symbols[column + lane]]
                 column += width
 
-                # use four arrays in this loop; with more, LLVM would not vectorise it
+                # use only four arrays in this loop; with more arrays, LLVM would not vectorise it
                 for lane in range(width):
                     equal = matches[lane]
                     up = plus[lane]

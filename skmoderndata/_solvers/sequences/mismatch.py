@@ -97,7 +97,7 @@ def _words_near(window, order, costs, threshold, weights, out):
             i -= 1
             continue
 
-        # a word is complete at position p
+        # extend the word by this symbol; the word is complete at position p
         number[i + 1] = number[i] + a * weights[i]
         if i + 1 < p:
             i += 1

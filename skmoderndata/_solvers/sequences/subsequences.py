@@ -170,7 +170,7 @@ def _one_against_lanes(
     if first == 0:
         for q in range(p + 1):
             for j in range(m + 1):
-                for lane in range(4):  # the empty subsequence comes before any symbol
+                for lane in range(4):  # only the empty subsequence comes before the first symbol
                     rows[q, j, lane] = 1.0 if q == 0 else 0.0
         for q in range(p):
             for lane in range(4):
