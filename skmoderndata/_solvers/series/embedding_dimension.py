@@ -18,8 +18,8 @@ from skmoderndata._solvers.common.typing import Array
 MIN_WINDOWS = 10
 # Largest fraction of false neighbours in a dimension that counts as sufficient.
 FALSE_TOL = 0.01
-# Largest distance of E1 from 1 in a sufficient dimension, and largest distance of E2 from 1 in
-# noise.
+# Largest amount by which E1 is below 1 in a sufficient dimension, and largest distance of E2 from
+# 1 in noise.
 GROWTH_TOL = 0.1
 
 
