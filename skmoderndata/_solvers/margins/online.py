@@ -26,7 +26,7 @@ class Expanded(NamedTuple):
 
     coef: Array  # coefficient of each column of the current kernel matrix
     late: Array  # sum of the changes of coef, each multiplied by the time of the change
-    born: Array  # time when a column got its first coefficient; -1 if it has none
+    born: Array  # time of the first coefficient of a column, or see `perceptron_block`; -1 if none
 
 
 def prank_block(
