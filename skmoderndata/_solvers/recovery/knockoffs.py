@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Maximum distance of the trace of S from its maximum, relative to the number of columns.
 RELATIVE_GAP = 1e-3
-# Factor by which the weight of the barrier falls from one minimiser to the next.
+# Factor by which the weight of the barrier falls from one minimisation to the next.
 DECREASE = 8.0
 
 

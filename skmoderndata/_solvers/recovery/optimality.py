@@ -180,7 +180,7 @@ def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment |
     residual = y - Q @ (Q.T @ y)
     residual -= Q @ (Q.T @ residual)
     if support.size == len(y) or float(linalg.norm(residual)) <= ROUNDING:
-        # this is a rounding error, which a small penalty would amplify
+        # this residual is a rounding error, which a small penalty would amplify
         residual = np.zeros(len(y))
     return Segment(support, signs, fitted, direction, residual, Q @ inner)
 

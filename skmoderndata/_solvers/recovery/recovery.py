@@ -139,7 +139,7 @@ def recover(
         limits = bounds**2 if bounded else np.full(len(Y), -1.0)
         return _by_coders(Y, to_matrix(A), settings, limits, n_jobs, progress)
 
-    # solve for one signal at a time, with the method for its problem
+    # solve for one signal at a time, with the requested method
     solve: Solve
     if formed:
         pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
