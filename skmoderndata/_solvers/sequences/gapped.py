@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.typing import Array
 
 # Steps that lead to the best score of a cell, in two bits.
 BEGIN, DIAGONAL, SKIP_S, SKIP_T = range(4)
-# Flags for a gap that ends in a cell and was open before.
+# Flags for a gap that ends in a cell and was already open in the cell before it.
 LONGER_S = 4
 LONGER_T = 8
 

@@ -170,7 +170,8 @@ def _one_against_lanes(
     if first == 0:
         for q in range(p + 1):
             for j in range(m + 1):
-                for lane in range(4):  # only the empty subsequence comes before the first symbol
+                # only the empty subsequence comes before the first symbol
+                for lane in range(4):
                     rows[q, j, lane] = 1.0 if q == 0 else 0.0
         for q in range(p):
             for lane in range(4):
