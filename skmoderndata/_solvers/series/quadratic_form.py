@@ -77,7 +77,7 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     if lead <= ACCUMULATED_ROUNDING * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
-        # mu equals the eigenvalue, and its eigenvector supplies the missing part of the norm
+        # mu equals the largest eigenvalue, whose eigenvector supplies the missing part of the norm
         if remaining >= 0:
             x[-1] = np.sqrt(remaining)
             return np.asarray(V @ x)
