@@ -57,7 +57,7 @@ class CellTest(NamedTuple):
 
     dof: float  # degrees of freedom of Student's distribution; infinite for Gaussian noise
     threshold: float
-    inflation: Array | None = None  # (n, p), factors of the noise of cells that were left out
+    inflation: Array | None = None  # (n, p), factors that multiply the noise of left-out cells
 
 
 def p_values(size: Array, dof: float) -> Array:
