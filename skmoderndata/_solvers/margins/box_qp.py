@@ -72,7 +72,7 @@ class Rows(Protocol):
     used: Array  # time of the last use of each row
     clock: int
     diagonal: Array
-    n_evaluations: int  # kernel values computed so far
+    n_evaluations: int  # number of kernel values computed so far
 
     def bring(self, rows: Array) -> None:
         """Compute missing rows, replacing the least recently used ones if the store is full."""
@@ -181,7 +181,7 @@ def box_qp(
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
-            level /= factor  # the steps did not reach the level
+            level /= factor  # try this level again, because the steps did not reach it
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count

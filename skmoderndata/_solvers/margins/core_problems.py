@@ -45,7 +45,7 @@ class Rows(Protocol):
     """Kernel values between the samples of a data set, computed when needed."""
 
     n_rows: int
-    n_evaluations: int  # kernel values computed so far
+    n_evaluations: int  # number of kernel values computed so far
     definite: bool  # whether the kernel is known to be positive semi-definite
 
     def diag(self, a: Array | slice) -> Array:

@@ -344,7 +344,7 @@ class _Search:
         self.n_passes = 0
         self.stopped = False
         self.full = False
-        self.crowd = np.inf  # number of weights above which a core set saves no time
+        self.crowd = np.inf  # number of nonzero weights above which a core set saves no time
 
         # choose the first core set
         one_matrix = problem.listed and problem.n_indices <= CVXPY_LIMIT

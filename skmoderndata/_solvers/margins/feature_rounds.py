@@ -44,13 +44,13 @@ QUANTILE = 0.1
 MAX_ROUNDS = 100
 # Margin in restarts along the class centres, in units of their distance.
 START_MARGIN = 1e-3
-# Standard deviation of the logarithm of random costs without slack.
+# Standard deviation of the logarithm of random costs if slack is forbidden.
 SPREAD = 0.5
-# Standard deviation of the same logarithm with slack. The level of the costs varies as well, from
-# weights that are nearly free, so that slack alone decides, to weights so expensive that few are
-# worth their cost.
+# Standard deviation of the same logarithm if slack is allowed. The level of the costs varies as
+# well, from weights that are nearly free, so that slack alone decides, to weights so expensive that
+# few are worth their cost.
 SOFT_SPREAD = 3.0
-# Largest magnitude of the logarithm of the level of random costs with slack.
+# Largest magnitude of the logarithm of the level of random costs if slack is allowed.
 SOFT_LEVEL = 4.0
 # Maximum number of features from the linear programs with which exchanges begin: MOST_FACTOR times
 # the number of features found while slack becomes more expensive, plus MOST_EXTRA.

@@ -146,7 +146,7 @@ def nu_ranking(
         flat_function = certified.norm <= flat
         it.residual = certified.gap if certified.norm > flat else np.inf
         if status == COUNTED:
-            level /= factor  # the steps did not reach the level
+            level /= factor  # try this level again, because the steps did not reach it
         if it.residual > it.tol:
             used_up = 0 <= max_iter <= count
             it.ended = status == STALLED or flat_function or used_up
