@@ -32,7 +32,7 @@ def interior_point(
     m, k = A.shape
     s = np.array([[1.0]] if positive else [[1.0], [-1.0]])
     factor = _factor(A)
-    a = A.T @ _solve(factor, y)  # least squares
+    a = A.T @ _solve(factor, y)
     away = 1e-3 * float(np.abs(a).max()) + float(np.abs(a).mean())
     x = np.maximum(s * a, 0.0) + away
     z = np.ones((len(s), k)) * cost

@@ -125,7 +125,7 @@ def facts_of(A: Operator) -> Facts:
     # estimate the squared norms of columns; test whether A A' is a multiple of the identity
     for i, g in enumerate(np.sqrt(m) * G.T):
         t = A.adjoint(g[None])
-        squares += t[0] ** 2 / count  # expected value of the squared norms of the columns
+        squares += t[0] ** 2 / count  # the sum estimates the squared norms of the columns
         if i == 0:
             w = A.forward(t)[0]
             c = float(w @ g) / m
