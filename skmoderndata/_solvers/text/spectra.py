@@ -73,10 +73,10 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     """Return the leading right singular vectors in columns; fewer if the rank is lower."""
     n, p = D.shape
     m = min(n, p)
-    # use Lanczos iterations for a few vectors of a large matrix
+    # use Lanczos iterations (ARPACK) for a few vectors of a large matrix
     if m > DENSE_UP_TO and n_components < m // 4:
         v0 = rng.normal(size=m)
-        _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
+        _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)
         order = np.argsort(values)[::-1]
         values = values[order]
         V = V[order]
