@@ -124,7 +124,7 @@ def _match(nodes, i, j, matches, keep):
                 base[nodes.order[a] - start] = b - g
                 a += 1
 
-    # place the cells of each node above the cells of its children
+    # stack the cells of each node above the cells of its children
     top = cells = 0
     for v in range(size):
         n_pairs = base[v]
