@@ -291,7 +291,7 @@ def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     scale = float(abs(A).max())
     if scale == 0:
         return 0.0, np.eye(p, 1)[:, 0]
-    A = A / scale if n <= p else A.T / scale  # transpose wide matrices
+    A = A / scale if n <= p else A.T / scale  # transpose tall matrices
     At = A.T
     side = min(n, p)
     if side <= DENSE_UP_TO:
