@@ -47,8 +47,8 @@ START_MARGIN = 1e-3
 # Standard deviation of the logarithm of random costs if slack is forbidden.
 SPREAD = 0.5
 # Standard deviation of the same logarithm if slack is allowed. The level of the costs varies as
-# well, from weights that are nearly free, so that slack alone decides, to weights so expensive that
-# few are worth their cost.
+# well, from weights that are nearly free, so that slack alone decides, to weights so expensive
+# that few are worth their cost.
 SOFT_SPREAD = 3.0
 # Largest magnitude of the logarithm of the level of random costs if slack is allowed.
 SOFT_LEVEL = 4.0
