@@ -570,7 +570,7 @@ def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | N
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
     del L  # free L, which would be a sixth matrix in memory
     # 1 / cond in the 1-norm is a lower bound on the ratio of the eigenvalues, but LAPACK's
-    # estimate of cond may be several times too large
+    # estimate of cond may be several times too small
     if not rcond > 10 * rank_tol:
         return None
     return linalg.eigh(A, C, overwrite_a=True, overwrite_b=True, check_finite=False)
