@@ -63,7 +63,7 @@ def blocks_of(estimator: Any, X: Any, *aligned: Any, **checks: Any) -> ArrayBloc
         Parameters of `validate_data`.
     """
     name = type(estimator).__name__
-    frame = getattr(X, "_meta_nonempty", None)  # use the few dummy rows of a data frame
+    frame = getattr(X, "_meta_nonempty", None)  # the few dummy rows of a Dask data frame
     blocks = as_blocks(X, *aligned)
     if len(blocks.shape) != 2:
         raise ValueError(

@@ -145,7 +145,7 @@ def bootstrap(one_refit, n_rows, seeds, *, owner, block_length=1, n_jobs=None, v
     refits : list
         Return values of `one_refit`, in the order of the seeds.
     """
-    # report after each batch; batches are as small as possible but keep all jobs busy
+    # report after each batch; use at most LINES batches, each large enough to keep all jobs busy
     batch = max(effective_n_jobs(n_jobs), -(-len(seeds) // LINES))
     time_left = TimeLeft(owner, len(seeds), verbose=verbose, unit="refits")
     run = delayed(partial(_on_drawn_rows, one_refit, n_rows, block_length))
@@ -181,7 +181,7 @@ def quantiles(values, level, *, method):
     """
     ends = ((1 - level) / 2, (1 + level) / 2)
     with warnings.catch_warnings():
-        # entries that no refit contains remain NaN
+        # entries that no refit contains remain NaN, without a warning
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, ends, axis=0, method=method)
 
@@ -276,7 +276,7 @@ def bootstrap_loadings(estimator, X, Y, seeds, **settings):
         Correlations of the columns with the scores of their view. The cosines of the refits are
         correlations of the scores on all rows, averaged over both views.
     """
-    # Fit all rows; the refits use the penalty that was chosen here.
+    # Fit all rows; the refits use the penalty that this fit has chosen.
     fitted = clone(estimator).fit(X, Y)
     template = clone(estimator)
     if hasattr(fitted, "alpha_"):
@@ -297,13 +297,13 @@ def _refit_loadings(template, X, Y, scores, rows, blocks):
     similarity = sum(correlations(A, B) for A, B in zip(scores, refitted, strict=True))
     index, signs = match(similarity)
 
-    # compute the loadings in the sample, with NaN for lost pairs
+    # compute the loadings in the bootstrap sample, with NaN for pairs without a match
     present = np.flatnonzero(index >= 0)
     loadings = _loadings((X[rows], Y[rows]), [T[rows] for T in refitted])
     values = np.full((len(index), loadings.shape[1]), np.nan)
     values[present] = loadings[index[present]] * signs[present, None]
 
-    # compare these scores with the scores of the fit, on all rows
+    # compare the scores of the refit with the scores of the fit, both on all rows
     cosines = np.zeros(len(index))
     cosines[present] = np.abs(similarity[present, index[present]]) / len(scores)
     spans = [

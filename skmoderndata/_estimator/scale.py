@@ -108,8 +108,8 @@ def warn_unlike_scales(estimator: Any, X: Any, view: int = 1) -> None:
     if ratio <= RATIO_LIMIT:
         return
 
-    # Round the number, so that it is the same in all folds of a search; the search then shows the
-    # warning only once.
+    # Round the ratio in the message, so that the message is the same in all folds of a search; the
+    # search then shows the warning only once.
     name = type(estimator).__name__
     where = "X" if view == 1 else f"view {view}"
     remedy = f"make_pipeline({scaler}(), {name}(...))"
