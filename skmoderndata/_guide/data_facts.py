@@ -233,8 +233,8 @@ def _with_target(facts: DataFacts, y: Any) -> DataFacts:
         in_order = {str(name).lower() for name in levels} in GRADES
         return facts._replace(y="ranks" if in_order else "classes")
 
-    # Treat a few distinct whole numbers as classes; if they are consecutive and do not start at
-    # zero, treat them as ranks
+    # Treat a few distinct whole numbers as classes; if they are consecutive and start above zero,
+    # treat them as ranks
     few = len(levels) <= 20 and len(levels) < len(values) / 2
     if not few or not np.array_equal(levels, np.round(levels)):
         return facts._replace(y="numbers")
@@ -324,7 +324,8 @@ def _of_arrays(samples: list[Any], n: int) -> DataFacts:
         columns = max(shape[1] for shape in shapes)
         return DataFacts("views", rows=rows, columns=columns, wide=columns / rows, views=n)
 
-    # The lengths differ along the time axis; if they do not differ, time is the longer axis
+    # Time is the axis along which the sizes of the series differ more often; if they differ along
+    # neither axis, time is the longer axis
     widths = {shape[-1] for shape in shapes}
     channels_first = len(shapes[0]) == 2 and (
         len(lengths) < len(widths) or (len(widths) == 1 and max(lengths) < min(widths))
@@ -381,7 +382,8 @@ def _of_sparse(X: Any) -> DataFacts:
     if facts.values != "counts" or p <= 100 or X.nnz > 0.2 * n * p:
         return facts
 
-    # An empty cell is a count of zero, but not a rating of zero
+    # Numbers up to 10 with a median of at least 2 look like ratings, whose empty cells are
+    # missing; an empty cell of a table of counts is a zero
     if np.median(X.data) >= 2 and X.data.max() <= 10:
         return facts._replace(missing=1 - X.nnz / (n * p))
     return facts._replace(kind="document counts")
@@ -452,7 +454,7 @@ def _of_table(X: np.ndarray) -> DataFacts:
     if facts.values == "Boolean" or len(X) < 5:
         return facts
 
-    # Keep the columns that vary; fill their gaps and scale them to the same unit
+    # Fill the gaps with medians, and standardise the columns that vary
     X = np.asarray(X[:, :N_COLUMNS], dtype=float)
     X = X[:, known[:, :N_COLUMNS].sum(axis=0) > 2]
     X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)

@@ -21,7 +21,7 @@ from skmoderndata._solvers.lowrank.quantiles import QUARTILES
 
 # Tolerance for fits of RobustPCA.
 FIT_TOL = 1e-3
-# Minimum number of rows; with fewer, only gaps are reported.
+# Minimum number of rows; with fewer rows, only gaps are reported.
 MIN_ROWS = 20
 # Maximum number of lines in a table of the page.
 MAX_LINES = 10
@@ -43,7 +43,8 @@ FEW_FOLDS = 3
 MAX_SMALL = 5000
 # Minimum number of empty cells, and of known cells, for testing whether gaps depend on values.
 MIN_GROUP = 10
-# Number of good cells (the largest ones) from which their tail is estimated.
+# Number of good cells with the largest residuals, from which the tail of the residuals is
+# estimated.
 N_TAIL = 30
 # Maximum number of roles.
 MAX_ROLES = 5
@@ -170,7 +171,7 @@ def find_gaps(table: Table, level: float, *, low_rank: bool) -> Finding | None:
     else:
         text += " Their positions show no pattern."
 
-    # Write the line of code to run next
+    # Write the code to run next
     filled = ~gaps.all(axis=0)
     columns = np.flatnonzero(filled)
     imputer = "NuclearNormImputer" if low_rank else "SimpleImputer"
@@ -231,7 +232,7 @@ def _gaps_by_value(table: Table, gaps: np.ndarray, level: float) -> list[str]:
     rest = total - n_gaps
     deviation = np.sqrt(n_gaps * rest / np.maximum(total - 1, 1))
 
-    # 2. Keep only pairs with enough cells in both groups of rows
+    # 2. Keep only pairs of columns with enough cells in both groups of rows
     usable = (n_gaps >= MIN_GROUP) & (rest >= MIN_GROUP) & ~is_constant(table)
     if not usable.any():
         return []
@@ -269,8 +270,8 @@ def find_scales(table: Table, level: float) -> Finding | None:
     )
     low, middle, high = limits.T
 
-    # Compare the largest lower limit with the smallest upper limit; each holds at the significance
-    # level
+    # Compare the largest lower limit with the smallest upper limit; all limits together hold at
+    # the significance level
     largest = int(low.argmax())
     smallest = int(high.argmin())
     ratio = low[largest] / high[smallest]
@@ -574,7 +575,7 @@ def find_drift(table: Table, level: float, random_state: int) -> Finding | None:
     names = [table.names[columns[j]] for j in found]
     medians = _block_medians(table.values[:, columns[found[:MAX_LINES]]])
 
-    # Slow features need columns that vary
+    # Slow features need columns that vary in their middle half and have more than two values
     measured = np.flatnonzero(is_measured(table))
     measured = measured if len(measured) >= 2 else columns
     return Finding(
@@ -609,7 +610,7 @@ def _between_blocks(block: np.ndarray, R: np.ndarray, known: np.ndarray) -> np.n
 def _block_medians(values: np.ndarray) -> np.ndarray:
     blocks = np.array_split(values, N_BLOCKS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the mean of a block without known cells is undefined
+        warnings.simplefilter("ignore")  # a block without known cells has no median
         return np.array([np.nanmedian(block, axis=0) for block in blocks])
 
 
@@ -626,8 +627,8 @@ def find_redundant(table: Table, level: float) -> Finding | None:
     r = np.abs(correlation[first, second])
     n = count[first, second]
 
-    # Compute lower limits for all pairs at once; 1.06 is the variance factor for rank correlations
-    # [Fieller et al. 1957]
+    # Compute lower limits that hold for all pairs together; 1.06 is the variance factor for rank
+    # correlations [Fieller et al. 1957]
     z = stats.norm.isf(level / len(r)) * np.sqrt(1.06 / np.maximum(n - 3, 1))
     limit = np.tanh(np.arctanh(np.minimum(r, 1 - ACCUMULATED_ROUNDING)) - z)
     found = np.flatnonzero((limit >= REDUNDANT) & (n >= MIN_ROWS))
