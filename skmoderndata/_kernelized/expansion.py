@@ -221,7 +221,8 @@ class Expansion:
                 out[rows] = K @ self.coef
             return
 
-        # prepare the rows for the matrix product, in single precision unless a square is too large
+        # prepare the rows for the matrix product: in single precision only for a Gaussian kernel
+        # whose squares are small, unless exact values are requested
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
             A = self._left(X)
@@ -356,7 +357,7 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
         diagonal = np.asarray(rows.X.diagonal())
         return float(diagonal.max())
 
-    # if each value needs a call of the kernel, use only every k-th sample
+    # if each value needs a call of the kernel, use at most 1000 evenly spaced samples
     from_norms = isinstance(gram.kernel, str) and gram.kernel in NORM_KERNELS
     if not (from_norms or sure) and n > 1000:
         step = -(-n // 1000)

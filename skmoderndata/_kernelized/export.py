@@ -237,7 +237,7 @@ def _centred(
     if (samples**2).sum() <= UNCENTRED_UP_TO * (near**2).sum():
         return None, functions
     if parameters["kernel"] == "linear":
-        # the coefficients of each function sum to zero
+        # the coefficients of each function sum to zero, so centring changes only the intercept
         intercept = intercept + (coef @ near) @ centre
     return centre, KernelFunctions(parameters, near, coef, intercept)
 

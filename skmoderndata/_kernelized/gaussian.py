@@ -11,7 +11,7 @@ from skmoderndata._samples.containers import dense_blocks, is_sparse, row_blocks
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.typing import Array
 
-# Tolerance for the error of a Gaussian value; it is recomputed if the error is larger.
+# Maximum error of a Gaussian value; values with a larger error are recomputed.
 TOLERANCE = 1e-12
 # Largest sum of `gamma |x|^2` and `gamma |y|^2` for which no value needs to be recomputed.
 SAFE = TOLERANCE / (8 * EPS)
@@ -55,7 +55,7 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
 
 def _from_inner_products(X: Any, Y: Any, gamma: float) -> Array:
     """Compute the values from inner products, for sparse rows or if Y is X."""
-    # centre dense rows
+    # centre dense rows, so that inner products lose fewer digits
     symmetric = Y is X
     A = X
     B = Y

@@ -234,7 +234,7 @@ def numbers_of_rows(X: Any) -> Array:
     odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
     odd = odd.astype(np.uint64)
 
-    # hash each row: the sum of entry times factor, modulo 2^64
+    # hash each row: the sum of its mixed entries times the factors of their columns, modulo 2^64
     if is_sparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         keys = np.zeros(n, dtype=np.uint64)

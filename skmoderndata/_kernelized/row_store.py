@@ -122,7 +122,8 @@ class RowStore:
         self.owner[slots] = missing
         self.slot[missing] = slots
 
-        # 3. Mark them as used now, so that rows that no solver has used yet are not dropped first.
+        # 3. Mark the rows as used now, so that rows that no solver has used yet are not dropped
+        # first.
         self.clock += 1
         self.used[missing] = self.clock
 
