@@ -37,7 +37,7 @@ def refuse_endless(root: Any, look: Look, name: str) -> None:
     path = [(root, iter(look(root)[1]))]
     total = [1]  # number of nodes counted so far in the subtree of each node of the path
 
-    # go depth first: the path holds the open nodes
+    # search depth first: the path contains the nodes whose children are being visited
     while path:
         node, below = path[-1]
         child = next(below, path)

@@ -104,7 +104,8 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
 
-    # number the symbols in their order
+    # number characters, bytes and integers in ascending order, and tokens in the order in which
+    # they first occur
     if kind == "text":
         encoded = "".join(samples).encode("utf-32-le", "surrogatepass")
         points = np.frombuffer(encoded, dtype="<u4")
@@ -133,7 +134,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
                 f"that are not: {error}."
             ) from None
 
-    # NaN differs from itself; None is treated like any other symbol
+    # NaN differs from itself, so it cannot match; None is treated like any other symbol
     if any(is_missing(symbol) for symbol in numbers if symbol is not None):
         i = next(i for i, x in enumerate(samples) if any(map(is_missing, x)))
         raise ValueError(

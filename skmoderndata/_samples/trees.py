@@ -110,7 +110,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
 
-    # a tree of nltk is also a list, so check this first
+    # a tree of nltk is also a list, so check for nltk before lists
     if callable(getattr(tree, "label", None)):
         return tree, _nltk_node
 
