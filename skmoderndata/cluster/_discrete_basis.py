@@ -190,8 +190,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
-    # without these lines, users who request metadata for `fit` would have to do so for both
-    # methods
+    # without these lines, users who request metadata for `fit` would have to do so for `transform`
+    # and `predict`, too
     __metadata_request__transform = {"entry_weight": UNUSED}
     __metadata_request__predict = {"entry_weight": UNUSED}
 
@@ -350,7 +350,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         gains = bit_gains(bits, weights, float(self.bonus), float(self.penalty))
         fractions = weighted_associations(bits, weights)
 
-        # different thresholds often lead to the same components
+        # different thresholds often lead to the same components, which are refitted only once
         by_components = {}
         keys = []
         n_passes = len(thresholds)

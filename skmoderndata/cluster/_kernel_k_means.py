@@ -583,7 +583,8 @@ class KernelKMeans(
     def _choose_solver(self, gram, n):
         if self.solver != "auto":
             return self.solver
-        # passes over a matrix in memory are faster than passes over 300 coordinates
+        # passes over a matrix in memory are faster than passes over the coordinates of low rank
+        # (by default 300)
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, kernel, X, y):

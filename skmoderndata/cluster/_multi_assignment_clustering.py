@@ -359,7 +359,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             partial(one_start, data, sample, sets, settings),
             list(zip(kinds, seeds, strict=True)),
             task_name="pass",
-            max_passes=None,  # end the refits when the likelihood does not improve
+            max_passes=None,  # unknown: the refits end when the likelihood does not improve
             n_jobs=self.n_jobs,
             # several threads can submit their passes to Dask
             prefer="threads" if blocks else None,
@@ -737,8 +737,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         total = 0.0
         for rows, _, _, log_p in likelihood_blocks(data, model):
             peak = log_p.max(axis=1, keepdims=True)
-            # sets with the same union differ only by rounding errors: use the first one, which is
-            # the smallest
+            # the likelihoods of sets with the same union differ only by rounding errors: use the
+            # first set, which is the smallest
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total

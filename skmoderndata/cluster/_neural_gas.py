@@ -261,7 +261,7 @@ class NeuralGas(
                 'algorithm="online" needs dense X: use algorithm="batch", or X.toarray().'
             )
 
-        # choose starts among the samples of positive weight, and centre both
+        # choose starts among the samples of positive weight, and centre starts and samples
         weighted = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
         samples = X if len(weighted) == len(w) else X[weighted]

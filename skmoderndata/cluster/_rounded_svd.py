@@ -194,7 +194,7 @@ def _balanced_factors(X, k):
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
 
-    # multiply both sides by the square root of S
+    # multiply the left and the right vectors by the square root of S
     if p <= n:  # X V = U S
         A = U * (real / np.sqrt(scale))
         B = V * np.sqrt(s)
