@@ -139,7 +139,7 @@ class CanonicalLoadingsDisplay:
         feature_names = [_names(view) for view in (X, Y)]
         X, Y = _tables(X, Y)
 
-        # Fit all rows and the bootstrap samples; each has its own seed.
+        # Fit all rows and the bootstrap samples; each bootstrap sample has its own seed.
         seeds = check_random_state(random_state).randint(MAX_INT32, size=n_bootstraps)
         result = bootstrap_loadings(
             estimator, X, Y, seeds, owner="CanonicalLoadingsDisplay", n_jobs=n_jobs

@@ -215,7 +215,7 @@ class PartialViews(SecondViewPredictor, LinearViews):
         units[constant] = np.inf  # a constant confounder has no effect
         centred = (Z - self.confounder_means_) / units
 
-        # 2. Regress each view on them by least squares, with an intercept.
+        # 2. Regress each view on the confounders by least squares, with an intercept.
         self.confounder_coef_ = []
         residuals = []
         n_confounders = 0

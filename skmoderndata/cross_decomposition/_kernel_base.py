@@ -184,7 +184,8 @@ class KernelViews(MultiviewTransformer):
         kernels = self._resolve(views, samples)
         solver = self.solver
         if solver == "auto":
-            # A few pairs need only products with the kernel matrices.
+            # A few pairs need only products with the kernel matrices, so the exact solver is used
+            # for more samples.
             exact = self._settings("exact", alphas, rule)
             few = problem.get("criterion") != "gcca" and few_pairs(samples, exact, len(views))
             limit = FEW_PAIRS_LIMIT if few else EXACT_LIMIT

@@ -53,7 +53,7 @@ from skmoderndata.cross_decomposition._kernel_base import (
 )
 
 # Maximum number of samples for which solver="auto" is exact: up to this number, a few products
-# with the kernel matrix take about as long as a factorisation.
+# with the kernel matrix take about as long as its low-rank factorisation.
 EXACT_LIMIT = 2000
 
 

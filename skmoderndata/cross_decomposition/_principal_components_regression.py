@@ -354,7 +354,7 @@ class PrincipalComponentsRegression(
         self.explained_variance_ = values / weight
         self.explained_variance_ratio_ = values / total if total > 0 else values
 
-        # The part that is not explained should be orthogonal to the components.
+        # The unexplained part of the targets should be orthogonal to the components.
         unexplained = residual - units @ fitted
         largest = np.abs(units.T @ unexplained).max(initial=0.0)
         self.stationarity_ = float(largest / (linalg.norm(residual) or 1.0))
@@ -565,7 +565,8 @@ class PrincipalComponentsRegression(
     def _kernel_components(self, X, rows, w, roots, enough):
         """Compute components in feature space from the kernel matrix or in a span of samples."""
         gram = self._gram = gram_of(self, X, w)
-        # An approximation has at most `max_rank` components.
+        # An approximation has at most `max_rank` components, so more components need the exact
+        # solver.
         many = False
         if not isinstance(self.n_components, str):
             many = (self.n_components or 0) > self.max_rank
@@ -629,8 +630,8 @@ class PrincipalComponentsRegression(
         n, p = G.shape
         k = self.n_components
 
-        # For sparse rows, compute a few vectors by Lanczos iterations, or many vectors from the
-        # smaller product.
+        # For sparse rows G, compute a few vectors by Lanczos iterations, or many vectors from the
+        # smaller of the products G' G and G G'.
         if isinstance(G, CentredRows):
             squares = float(G.X.data @ G.X.data)
             of_means = G.total * float(G.mean @ G.mean)
