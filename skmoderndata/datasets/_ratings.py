@@ -93,7 +93,8 @@ def make_ratings(
     0.6
     """
     rng = check_random_state(random_state)
-    # Add the mean of the user, the offset of the item, and the product of the tastes of both
+    # Add the mean of the user, the offset of the item, and the product of the tastes of the user
+    # and the appeal of the item
     tastes = rng.standard_normal((n_users, rank))
     tastes /= np.sqrt(max(rank, 1))
     means = 3 + 0.5 * rng.standard_normal(n_users)
