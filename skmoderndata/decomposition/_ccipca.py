@@ -256,8 +256,8 @@ class CCIPCA(OnlineSubspace):
                 progress=progress,
             )
 
-        # measure the error before refining, because it then shows the convergence of the passes
-        # alone
+        # measure the orthogonality error before refining, so that it shows the convergence of the
+        # passes alone
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)

@@ -350,7 +350,7 @@ class HierarchicalSlowFeatureAnalysis(
         if plan.shared:
             return _train_nodes(*common, [fields], seeds, **settings)
 
-        # if nodes are separate, hold the moments of only one group of fields in memory
+        # if nodes are separate, each job holds the moments of only one group of fields in memory
         jobs = effective_n_jobs(self.n_jobs)
         n = len(fields)
         at_once = max(int(_MOMENT_BYTES // (3 * FLOAT_BYTES * size**2)), 1)

@@ -435,7 +435,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         held_out = np.full((len(w), 2 if self.region == BALL_AND_SLAB else 1), np.nan)
         for inside, outside in folds(values, key):
             if low:
-                # Choose the landmarks again, because landmarks have no residual.
+                # Choose landmarks outside the held-out samples, because landmarks have no
+                # residual.
                 fold = TrainingSet(self, X, weighted[inside], gram=train.gram)
                 features, result = fold.low_rank(self.max_rank)
                 fitted = result.factor

@@ -492,7 +492,7 @@ class KSVD(
             self._warn_dense_codes(*start.shape)
         result, _ = self._learn(early.X[:n_needed], None, start, rng, X, y)
 
-        # add the statistics of these signals, then of the remaining signals
+        # add the statistics of the signals used for learning, then of the remaining signals
         D = result.atoms
         added = self._add(D, Stream.empty(*D.shape), early.X[:n_needed])
         n_replaced = int(result.replaced.sum())

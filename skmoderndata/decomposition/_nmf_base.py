@@ -271,7 +271,7 @@ class AlternatingFactorization(
         start = check_start(self, rows.shape[1], nonnegative=self._nonnegative)
         check_n_components(self, rows.shape)
         self._check(rows)
-        # More rows may come later in a stream.
+        # More rows of a stream may come later, so do not warn of its rank.
         if not is_stream:
             self._warn_of_rank(rows.shape)
 

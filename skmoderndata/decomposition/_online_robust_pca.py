@@ -53,7 +53,8 @@ START_ROWS = 200
 START_TOL = 1e-3
 # Number of residuals that have the same weight as the initial noise.
 START_WEIGHT = 20
-# Smallest noise of exact entries, relative to the typical magnitude of an entry.
+# Minimum estimate of the noise, which stands for exact entries, relative to the typical magnitude
+# of an entry.
 EXACT_NOISE = 1e-3
 # Size of additional random components, relative to the smallest component found at the start.
 SPARE_LENGTH = 1e-2
@@ -282,8 +283,9 @@ class OnlineRobustPCA(
                 state, objective, excess = self._pass(state, X, order, fade)
                 history.append(objective)
 
-                # Huge cells must not hide that the rest still changes. Rows without noise leave
-                # an objective near zero, whose relative change never becomes small.
+                # Huge cells must not hide that the objective of the other cells still changes.
+                # Rows without noise leave an objective near zero, whose relative change never
+                # becomes small.
                 bounded = objective - excess
                 change = abs(previous - bounded)
                 negligible = 0.5 * EXACT_NOISE * X.shape[1] * state.typical**2
@@ -554,7 +556,7 @@ class OnlineRobustPCA(
             total += 0.5 * loss.ridge * len(rows) * float(np.sum(V**2))
             excess += unexplained(batch, loss.width, typical)
 
-            # 2. add them to the sums, in which earlier rows fade
+            # 2. add scores and errors to the sums, in which earlier rows fade
             if fade is None:
                 factor = self.forget_factor ** len(rows)
             else:

@@ -360,7 +360,7 @@ class ProbabilisticLSA(
         mixtures, _ = fold_in(counts, topics, beta=beta)
         _, in_words, _ = expected(counts, mixtures, topics, beta)
 
-        # 3. Add their expected counts, and normalise.
+        # 3. Add the expected counts of the new documents, and normalise.
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
@@ -802,8 +802,8 @@ def _hold_out(counts, fraction, rng):
     """Split counts at random; each document keeps at least one word, and vice versa."""
     draw = rng.uniform(size=len(counts.data))
     hidden = draw < fraction
-    # If labels are repeated in an assignment, the last value remains, which is the largest draw
-    # here.
+    # If a label is repeated in the assignment below, the last position remains; sorting makes it
+    # the position of the largest draw.
     order = np.argsort(draw)
     documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
     for labels, number in (

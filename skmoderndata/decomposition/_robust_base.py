@@ -18,8 +18,8 @@ MOST_MARKED = 0.5
 LEAST_SIDE = 8
 # Maximum ratio of the requested number of components to the number of components above the noise.
 MOST_OF_RANK = 2
-# Fraction of the smaller side of a table at which the components leave no freedom to detect
-# errors.
+# Number of components, as a fraction of the smaller side of a table, from which they leave no
+# freedom to detect errors.
 MOST_OF_SIDE = 0.5
 
 

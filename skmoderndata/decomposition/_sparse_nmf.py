@@ -368,8 +368,8 @@ class SparseNMF(AlternatingFactorization):
                 stacklevel=4,
             )
 
-        # Penalties allow any number of components; codes of prescribed sparseness allow more
-        # components than columns.
+        # A positive l1 penalty allows any number of components; codes of prescribed sparseness
+        # allow more components than columns.
         if self.penalty != "l1" or self._unpenalised:
             rows_only = self.penalty == "hoyer" and self.sparseness_codes is not None
             remedy = "Use fewer, or penalty='l1'."
