@@ -40,8 +40,8 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-# Number of patches between two updates. Updating so often gains 0.1 to 0.2 dB compared with one
-# update per pass, in the same time.
+# Number of patches between two updates of the atoms. Updating so often gains 0.1 to 0.2 dB
+# compared with one update per pass, in the same time.
 BATCH = 2048
 # Noise level assumed in the first round of "em", as a multiple of the noise of the image. The
 # level decreases to 1 in the last round.
@@ -50,7 +50,8 @@ START_NOISE = 3.0
 # of the noise of the image.
 LEARN_NOISE = 3.0
 FILLED_NOISE = 2.0
-# Minimum number of patches with holes per atom; from fewer, atoms learn the unknown pixels poorly.
+# Minimum number of patches with holes per atom; from fewer patches, atoms learn the unknown pixels
+# poorly.
 PATCHES_PER_ATOM = 4
 
 
