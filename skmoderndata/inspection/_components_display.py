@@ -170,7 +170,7 @@ class ComponentsDisplay:
             ax.set_ylabel(LABELS.get(self.quantity, self.quantity))
             ax.axhline(0.0, color="0.6", linewidth=1, zorder=0)
 
-        # The panels share their columns, so name these only once.
+        # The panels share their columns, so name the columns only once.
         name_ticks(
             panels[-1].xaxis, self.feature_names, components.shape[1], rotation="vertical"
         )
