@@ -483,8 +483,8 @@ class MarkovFisher(ScoreKernel):
                 "smoothing above 0."
             )
 
-        # moves: add 1 / P for each window, and subtract the visits of its context, because rows
-        # sum to one
+        # moves: add 1 / P for each window, and subtract the visits of its context, because the
+        # rows of the transition matrix sum to one
         n_contexts = len(pi)
         ratios = 1.0 / P[windows]
         entries = (ratios, windows.copy(), ends.copy())

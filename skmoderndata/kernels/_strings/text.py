@@ -422,7 +422,7 @@ class SemanticSmoothing(TextKernel):
         if cached is not None and cached[0] is self.similarity:
             return cached[1]
 
-        # Q is symmetric up to rounding errors
+        # reject Q unless it is symmetric up to rounding errors
         Q = check_array(self.similarity, accept_sparse="csr", dtype=np.float64)
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)

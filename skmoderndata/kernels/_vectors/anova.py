@@ -272,7 +272,7 @@ class ANOVA(_OverInputs):
         self._check_choice("method", ("dp", "newton"))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        # compute power sums of products as matrix products
+        # for method="newton", compute power sums of products as matrix products
         Z = X if Y is None else Y
         n, p = X.shape
         if self.method == "newton" and self.base_kernels is None:
