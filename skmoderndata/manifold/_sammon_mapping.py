@@ -460,7 +460,8 @@ class SammonMapping(
             axes = (U * roots)[:, ::-1][:, :k]
 
         Y[:, : axes.shape[1]] = axes
-        # perturb flat axes, because a descent from this saddle would never leave the plane
+        # perturb flat axes, because a map with a flat axis is a saddle point that a descent would
+        # not leave
         flat = np.abs(Y).max(axis=0) < 1e-6
         n_flat = int(flat.sum())
         Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))
