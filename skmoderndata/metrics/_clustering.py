@@ -75,7 +75,7 @@ def _membership_distance(Z_a, Z_b):
     A = _with_empty_clusters(A, k)
     B = _with_empty_clusters(B, k)
 
-    # count the members of one cluster that do not belong to the other cluster
+    # for each pair of clusters, count the objects that belong to only one of them
     different = A.T @ (1 - B) + (1 - A).T @ B
     rows, columns = linear_sum_assignment(different)
     n_different = different[rows, columns].sum()

@@ -3,7 +3,8 @@
 from skmoderndata._samples.edits import edit_matrix, matrix_of_edits
 from skmoderndata._solvers.sequences.edits import levenshtein
 
-# Maximum number of symbols of two words, taken together, for which Python's integers are faster.
+# Maximum number of symbols of two words, taken together, for which Python's integers are faster
+# than arrays for a compiled loop.
 SHORT_PAIR = 200
 NUMBERS = (float, int)
 WORDS = (str, bytes)
