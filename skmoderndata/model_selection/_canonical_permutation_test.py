@@ -342,7 +342,8 @@ def _linear_coordinates(estimator, X, Y, *, centred):
     alphas = _each(estimator, "alpha", alpha)
     pens = [penalty(value, "shrinkage") for value in alphas]
     sides = [whiten_features(view, pen) for view, pen in zip(views, pens, strict=True)]
-    # Without centring here, one more degree of freedom is left.
+    # Views without confounders are already centred, so n rows have n degrees of freedom instead of
+    # n - 1.
     n = len(X) + 1 if centred else len(X)
     _refuse_interpolation(sides, alphas, n, "a RegularizedCCA with alpha above 0")
     return [rotated_coordinates(*sides)]
