@@ -122,7 +122,8 @@ class _DTWNeighbors:
             bounds = np.zeros((len(offsets) - 1, len(series)))
             k = self.n_neighbors
             by_radius = []
-            # the cost for a radius is a lower bound on the costs for smaller radii
+            # the cost for a radius is a lower bound on the costs for smaller radii, so begin with
+            # the largest
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
                 neighbours = search(
