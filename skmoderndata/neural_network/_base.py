@@ -262,7 +262,7 @@ class RidgeNetwork(LazySolution, Base):
     def _accumulate(self, X, Y, w):
         """Add the statistics of all blocks; return the blocks, or the outputs of a single one."""
         blocks = self._blocks(X, Y, w)
-        # Keep the outputs of a single block; compute the outputs of several twice
+        # Keep the outputs of a single block; the outputs of several blocks are computed twice
         if len(blocks) == 1:
             H = self._outputs(X)
             blocks = [(H, Y, w)]
@@ -335,7 +335,7 @@ class RidgeNetwork(LazySolution, Base):
         r2 = self._held_out_r2(squares)
         score = self._loo_score(r2, hits / total.weight)
         path = np.where(good, score, -np.inf)
-        # If every sample alone determines a direction, keep the largest penalty
+        # If, at each penalty, some sample determines its own prediction, keep the largest penalty
         if not good.any():
             good[np.argmax(grid)] = True
         first = np.where(good, score, -np.inf)

@@ -32,7 +32,8 @@ from skmoderndata.neural_network._base import RidgeNetwork
 # Number of rows at the beginning of a stream whose means and deviations standardise all rows.
 ROWS_OF_SCALING = 200
 
-# Values of input_scale that "loo" compares; the arguments of the neurons are of order one at 1.
+# Values of input_scale that "loo" compares; at a value of 1, the arguments of the neurons are of
+# order one.
 SCALES = tuple(2.0**i for i in range(-3, 4))
 
 # Number of standard deviations of an input that are scaled to 1: nearly all inputs then lie in the
