@@ -47,7 +47,7 @@ NU_FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 NU_FOLDS = 3
 # Maximum number of samples that nu="auto" uses.
 NU_SAMPLES = 1000
-# Tolerance of the relative gap; below it, the error of held-out ranks does not change.
+# Tolerance of the relative gap; smaller tolerances do not change the error of held-out ranks.
 NU_TOL = 1e-2
 # Fraction of the largest feasible value that is used if there are too few samples to compare.
 FEW_FRACTION = 0.5
