@@ -472,7 +472,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if not sparse.issparse(X):
             return self._encode_dense(X, bounds, residuals)
 
-        # Number of bytes per row in float64: four arrays like the signals, two like the codes.
+        # Number of bytes per row in float64: four arrays of the size of the signals, two of the
+        # size of the codes.
         row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
         blocks = [
             self._encode_dense(X[rows].toarray(), bounds[rows], residuals)

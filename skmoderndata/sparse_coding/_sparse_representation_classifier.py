@@ -323,8 +323,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         n = count_samples(X)
         exact = self._gram.precomputed or fits_in_memory(n, n)
         if self.max_rank is not None or not exact:
-            # The factor, the atoms at unit norm, their order and temporary arrays need eight times
-            # this size
+            # The factor, the atoms at unit norm, their order and temporary arrays together need
+            # eight times the memory of the factor
             rank = self.max_rank or int(working_memory() // (8 * FLOAT_BYTES * n))
             rank_bound = max(1, min(rank, n))
             self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
