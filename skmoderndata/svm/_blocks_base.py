@@ -41,7 +41,8 @@ TIGHT = 1e-14
 # Maximum number of rows for which row numbers are drawn by a permutation, as for a table in
 # memory.
 DRAWN_BY_PERMUTATION = 30_000_000
-# Parameters of searches in memory, with the value that they must have here and the reason.
+# Parameters of searches in memory, with the value that they must have for tables in blocks, and
+# the reason.
 SEARCHES = "visits the rows in its own order"
 IN_MEMORY = {"solver": ("core_set", SEARCHES), "batch_size": (None, SEARCHES)}
 
@@ -530,7 +531,7 @@ def search_in_blocks(
         if last or all(search.done for search in searches):
             break
 
-        # 4. Keep the rows that matter and add the worst ones.
+        # 4. Keep the rows that the problems need, and add the worst of the other rows.
         kept = np.zeros(len(rows.ids), dtype=bool)
         for j, search in enumerate(searches):
             kept |= search.needed(problems[j], rows)

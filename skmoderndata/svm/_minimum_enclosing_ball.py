@@ -282,7 +282,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self.dual_gap_ = ball.gap
         self._norm = ball.norm
 
-        # in input space, increase the radius to the farthest sample, which is exact up to rounding
+        # in input space, increase the radius to the distance of the farthest sample, which is
+        # exact up to rounding errors
         if gram.kernel == "linear":
             self.center_ = points.center(ball)
             largest = points.largest_square(self.center_)
