@@ -27,7 +27,7 @@ from skmoderndata._solvers.common.arrays import as_numpy
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # if scikit-learn has moved the interface, estimators report no progress
+except ImportError:  # if scikit-learn has moved its callbacks, estimators report no progress
 
     class _NoContext:
         def subcontext(self, **kwargs):
