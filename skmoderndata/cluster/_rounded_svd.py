@@ -181,7 +181,7 @@ def _balanced_factors(X, k):
     """
     n, p = X.shape
 
-    # compute eigenvectors of the smaller product
+    # compute eigenvectors of the smaller of the products X' X and X X'
     if p <= n:
         eigenvalues, V = _leading_eigenvectors(X, k, rows=False)
         U = _times(X, V)
