@@ -203,7 +203,8 @@ class JamesStein(Base):
         target = self._target(raw, scale)
         degrees = m if fixed else m - 1
 
-        # The theorem needs three degrees of freedom; with fewer, keep the raw means
+        # Stein's theorem needs at least three degrees of freedom; with fewer degrees, keep the raw
+        # means
         factor = 1.0
         risk = 1.0
         if degrees <= 2:
@@ -289,7 +290,7 @@ def shrink(difference, scale, degrees, *, c, positive_part):
     m - c (2 (q - 2) - c) / D. If the factor is truncated at 0, the estimate is m - 2 q + D.
     """
     m = len(difference)
-    if not scale.all():  # there is no noise
+    if not scale.all():  # a mean has no noise, so nothing is shrunk
         return 1.0, 1.0
     D = float(np.sum((difference / scale) ** 2))
     if D <= c and positive_part:
