@@ -324,7 +324,8 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
         ):
             return None
 
-        # compute the bound, and the effective number of directions of the larger view
+        # compute the bound on correlations by chance, and the effective number of directions of
+        # the more flexible view
         a, b = solution.gains
         size_a = np.linalg.norm(a)
         size_b = np.linalg.norm(b)
