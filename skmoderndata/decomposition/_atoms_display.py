@@ -270,7 +270,7 @@ class AtomsDisplay:
             self.image_ = ax.imshow(np.nan_to_num(sheet, nan=1.0), **kwargs)
         else:
             self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
-            # draw the border lines in a colour that differs from an atom of zeros
+            # draw the border lines in a colour that differs from the colour of an atom of zeros
             brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
             background = "0.75" if brightness > BRIGHT else "white"
         ax.set(xticks=[], yticks=[], facecolor=background)

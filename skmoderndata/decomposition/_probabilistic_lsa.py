@@ -413,7 +413,7 @@ class ProbabilisticLSA(
         exponent = self.posterior_exponent_
         mixtures, bounds = self._fold_in(counts, self._topics(), cells)
 
-        # without tempering, the bounds are certificates
+        # without tempering, a small bound certifies that the mixture is optimal
         improvable = np.count_nonzero(bounds > BOUND)
         if exponent == 1.0 and improvable:
             warn_not_converged(

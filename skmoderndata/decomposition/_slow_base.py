@@ -73,7 +73,7 @@ def check_rows(
 ):
     """Check the properties of the rows; `after` is None or the moments that they continue."""
     # compute the sum of each row in one pass, without an array of flags: a sum is NaN if any entry
-    # is
+    # is NaN
     valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))
     ids = check_ids(sequence_ids, X)
 

@@ -309,7 +309,8 @@ class SparseNMF(AlternatingFactorization):
 
         self.ridge_ = self._ridge_of(rows)
 
-        # only penalty="hoyer" prescribes sparseness, and it needs at least one of the two values
+        # only penalty="hoyer" prescribes sparseness, and it needs sparseness_components or
+        # sparseness_codes
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:

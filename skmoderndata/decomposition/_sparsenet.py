@@ -352,7 +352,7 @@ class Sparsenet(
 
     def _code(self, X, D):
         """Return codes, the largest relative gradient or gap, and the number above `code_tol`."""
-        # for the absolute value, solve an l1 problem, which has a duality gap
+        # for prior="abs", solve an l1 problem, which has a duality gap
         if self.prior == "abs":
             atoms = prepare_atoms(D, normalize=False, distinct=True)
             alpha = np.full(len(X), float(self.alpha))
