@@ -41,8 +41,8 @@ REJECTED = -1e25
 RISE = 10
 # Maximum distance between a logarithm and a bound at which the bound counts as reached.
 AT_BOUND = 1e-8
-# Minimum number of samples for warnings; with fewer, the likelihood is flat and reaches bounds by
-# chance.
+# Minimum number of samples for warnings; with fewer samples, the likelihood is flat and its
+# maximum may be at a bound by chance.
 FEWEST_SAMPLES = 20
 # Fraction of copies among the samples above which a warning is issued; at twice this fraction, the
 # likelihood underestimates the noise.
@@ -285,7 +285,7 @@ def maximise(
     """
 
     def negative(x, eval_gradient=True):
-        with np.errstate(over="ignore", invalid="ignore"):  # long steps of the line search
+        with np.errstate(over="ignore", invalid="ignore"):  # line search steps may overflow
             value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 

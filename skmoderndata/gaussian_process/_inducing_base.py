@@ -162,7 +162,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         if points:
             by_points = by_points + b
 
-    # The jitter is a multiple of the mean of the diagonal of K_uu.
+    # The jitter is a multiple of the mean of the diagonal of K_uu, so add its derivative.
     trace = float(xp.linalg.trace(by_uu))
     by_uu = by_uu + (jitter * trace / by_uu.shape[0]) * identity(L)
     by_K_uu, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
@@ -211,7 +211,8 @@ def points_of_sample(sample, weights, covariance, how, m, rng):
     # Use the centres of k-means.
     seed = rng.randint(MAX_INT32)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    # These are NumPy arrays whatever the type of X; a centre without samples is harmless here.
+    # Sample and weights are NumPy arrays whatever the type of X; a centre without samples is
+    # harmless.
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=weights)
@@ -273,7 +274,7 @@ class Posterior:
 
         def block(rows, Y, w):
             # Sum the terms of A = L^-1 k: plain sums for the bounds and, for FITC, sums weighted
-            # by its own noise.
+            # by the noise that FITC assigns to each sample.
             prior = model.covariance.diagonal(rows)
             A = solve_lower(L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)

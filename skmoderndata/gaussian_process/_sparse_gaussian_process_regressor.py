@@ -323,8 +323,8 @@ class SparseGaussianProcessRegressor(
             model = self._optimise(model, rows, rng)
         self._condition(Posterior(model, self._rule, self.jitter), rows)
 
-        # "nystroem" predicts with the covariances between all samples and the new ones, instead of
-        # inducing inputs.
+        # "nystroem" predicts with the covariances between all training samples and the new
+        # samples, instead of inducing inputs.
         if self.algorithm == "nystroem":
             scaled = self._cut(rows).read_as(*self._posterior.moments)
             self._samples = Samples(self._posterior, scaled.blocks)
