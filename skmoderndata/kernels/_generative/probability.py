@@ -567,12 +567,12 @@ class PairHMM(CodedKernel):
         e = float(self.epsilon)
         tau = float(self.tau)
         if self.topology == "standard":
-            # compute the rows: moves from a match, then from either insertion
+            # compute the rows of the table of moves: from a match, then from either insertion
             to_match = 1 - e - tau
             moves = np.array([[1 - 2 * d - tau, d, d], [to_match, e, 0.0], [to_match, 0.0, e]])
             ends = np.full(3, tau)
         else:
-            # compute the columns: moves to a match, then to either insertion
+            # compute the columns of the table of moves: to a match, then to either insertion
             out = np.array([(1 - d) ** 2, (1 - e) * (1 - d), 1 - e])
             ends = tau * out
             second = [d * (1 - d), d * (1 - e), e]

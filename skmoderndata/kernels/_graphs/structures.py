@@ -186,7 +186,7 @@ class Convolution(BaseKernel):
                 counts = left.counts[rows]
                 used = np.unique(counts.indices)
 
-                # multiply over the parts
+                # multiply the kernel values of all parts
                 product = np.ones((len(used), right.counts.shape[1]))
                 for table, a, b in zip(tables, left.entries, right.entries, strict=True):
                     product *= table[np.ix_(a[used], b)]
@@ -352,7 +352,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     degrees = _one_after_another([graph.degrees for graph in graphs])
     neighbours = _one_after_another([graph.neighbours for graph in graphs])
 
-    # read the labels of the edges; if no graph has any, all edges get the same label
+    # read the labels of the edges; if no graph has edge labels, all edges get the same label
     if all(graph.edge_labels is None for graph in graphs):
         n_ends = len(neighbours.codes)
         symbols = (None,) if n_ends else ()
