@@ -511,7 +511,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             ]
             return np.stack([counts, none, none])
 
-        # The other policies start from the values K coef of the block.
+        # The other budget policies start from the values K coef of the block.
         smallest = self.budget_policy == "smallest" and budget > 0
         limits = {"time": stream.time, "budget": budget, "smallest": smallest}
         counts = [
