@@ -140,7 +140,7 @@ def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, de
     n = len(d)
     _check(n, delta)
 
-    # minimise over all dimensions up to the dimension of the projection
+    # minimise the bound over all dimensions up to the dimension of the projection
     largest = min(int(n_components), len(values))
     t = np.arange(largest + 1)
     explained = np.r_[0.0, np.cumsum(values)][t]
