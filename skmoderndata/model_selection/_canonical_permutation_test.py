@@ -212,7 +212,7 @@ def canonical_permutation_test(
     data = np.arange(len(X))[None]
     observed = _correlations(pairs, data, k, fold)
     width = max(pair.A.shape[1] + pair.B.shape[1] for pair in pairs)
-    # Sparse pairs hold the weights and scores of a permutation, other pairs the permuted
+    # For each permutation, sparse pairs hold weights and scores, and other pairs hold the permuted
     # coordinates.
     entries = len(X) + width if kind == "sparse" else len(X) * width
     batch = max(1, min(n_permutations, BATCH_ENTRIES // entries))

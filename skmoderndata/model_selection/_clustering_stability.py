@@ -563,7 +563,7 @@ def _label_distances(a, b, n_random, rng):
     together = np.bincount(pairs, minlength=k_a * k_b).reshape(k_a, k_b)
 
     # Draw tables that have the same cluster sizes. With a single cluster there is only one such
-    # table, and `random_table` would return wrong ones.
+    # table, and `random_table` would return wrong tables.
     if min(k_a, k_b) == 1:
         tables = together[None]
     else:
