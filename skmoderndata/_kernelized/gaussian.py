@@ -211,7 +211,7 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
         error = error[i, j]
         spoilt = tile[i, j] + error > np.log(TOLERANCE / error)
 
-        # compute these exponents again, from the differences of the samples
+        # compute the exponents of these pairs again, from the differences of the samples
         i = i[spoilt] + start
         j = j[spoilt]
         for first in range(0, len(i), pairs):

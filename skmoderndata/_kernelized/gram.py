@@ -326,7 +326,7 @@ class Gram:
         if self.constant_diagonal:
             return np.ones(n)
 
-        # compute other diagonals from squared norms
+        # for kernels of inner products, compute the diagonal from squared norms
         if self.kernel == "linear":
             if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))

@@ -218,7 +218,7 @@ class Fold(NamedTuple):
 
     low: float
     high: float
-    outside: bool  # whether to select the rows outside this range
+    outside: bool  # whether to select the rows outside the range from `low` to `high`
 
     def holds(self, X: Any) -> Array:
         """Return whether each row belongs to the fold."""
