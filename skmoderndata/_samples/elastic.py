@@ -111,7 +111,7 @@ def packed_distances(
         costs = alignment_costs(A.arrays, others, band=band, rooted=False, n_jobs=n_jobs)
         return np.sqrt(costs)
 
-    # all other distances use one recursion with different costs
+    # all distances except "dtw" use one recursion with different costs
     known: dict[str, Any] = {
         key: bool(value) if key in SWITCHES else float(value)
         for key, value in parameters.items()
