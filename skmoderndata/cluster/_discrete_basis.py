@@ -397,8 +397,8 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 words, counts, thresholds, self.n_clusters, *weights, progress
             )
 
-        # choose the components of lowest cost, or the winner after the best ones have been
-        # refitted
+        # choose the components of lowest cost; if requested, refit the components of the best
+        # searches and choose among the refits
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)

@@ -629,7 +629,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
             return self.n_clusters
 
-        # count the distinct rows, first among a few rows, because these may be enough
+        # count the distinct rows, first among a few rows, which may already include as many
+        # distinct rows as sources
         n_rows = data.shape[0]
         blocks = isinstance(data, BitBlocks)
         if blocks:

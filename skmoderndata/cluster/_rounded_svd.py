@@ -189,7 +189,8 @@ def _balanced_factors(X, k):
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
 
-    # the entries of the matrix are integers, so eigenvalues below this limit are rounding errors
+    # the entries of X' X and X X' are integers, so eigenvalues below this limit are rounding
+    # errors
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
