@@ -163,8 +163,8 @@ class KernelViews(MultiviewTransformer):
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
-                # If all samples are shifted, the centred matrices of these kernels stay the same;
-                # centred samples lose fewer digits.
+                # If all samples are shifted, the centred matrices of the linear and the Gaussian
+                # kernel stay the same; centred samples lose fewer digits.
                 if w is None:
                     shift = X.mean(axis=0, dtype=np.float64)
                 else:

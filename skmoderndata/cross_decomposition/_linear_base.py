@@ -126,7 +126,8 @@ class LinearViews(MultiviewTransformer):
             self.x_weights_, self.y_weights_ = self.weights_
         self.ranks_ = np.array(solution.ranks)
 
-        # The objective gives the regularised correlations, and the scores give the plain ones.
+        # The objective gives the regularised correlations, and the scores give the plain
+        # correlations.
         self.regularized_correlations_ = pairs.values
         spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
         self.correlations_ = mean_correlations(spread, samples.weights)
