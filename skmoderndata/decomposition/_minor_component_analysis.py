@@ -257,8 +257,8 @@ class MinorComponentAnalysis(OnlineSubspace):
 
         if self.refine:
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
-        # `partial_fit` continues with rows of weight 1 / n, at the learning rate that has been
-        # reached here.
+        # `partial_fit` continues with rows of weight 1 / n, at the learning rate that this fit has
+        # reached.
         state.n_seen[:] = n, clock_of_rate(step, rate)
 
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)

@@ -271,7 +271,7 @@ class AlternatingFactorization(
         start = check_start(self, rows.shape[1], nonnegative=self._nonnegative)
         check_n_components(self, rows.shape)
         self._check(rows)
-        # More rows of a stream may come later, so do not warn of its rank.
+        # More rows of a stream may come later, so do not warn of the rank of its first rows.
         if not is_stream:
             self._warn_of_rank(rows.shape)
 
