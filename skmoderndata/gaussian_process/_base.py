@@ -153,7 +153,7 @@ def _factors(kernel):
 
 def stationary(kernel):
     """Return the parameters of a kernel of the fast form, or None for other kernels."""
-    # The fast form has one shape, which may be multiplied by a constant.
+    # The fast form is a single stationary kernel, which may be multiplied by a constant.
     factors = _factors(kernel)
     constants = [factor for factor in factors if type(factor) is ConstantKernel]
     shapes = [factor for factor in factors if type(factor) is not ConstantKernel]
@@ -289,7 +289,7 @@ def maximise(
             value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 
-    # 1. Collect the starts: the given one, and others drawn between the bounds.
+    # 1. Collect the starts: the given start, and starts drawn between the bounds.
     n_logs = len(start) if n_logs is None else n_logs
     starts = [start]
     for _ in range(restarts):
