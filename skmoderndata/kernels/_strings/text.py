@@ -417,7 +417,7 @@ class SemanticSmoothing(TextKernel):
         if self.proximity is not None:
             return check_array(self.proximity, accept_sparse="csr", dtype=np.float64)
 
-        # reuse the root if the matrix is the same object
+        # reuse the root if `similarity` is still the same object
         cached = getattr(self, "_cached_root", None)
         if cached is not None and cached[0] is self.similarity:
             return cached[1]

@@ -370,7 +370,7 @@ class Spline(_PerInput):
                 powers += comb(r, s) * distance**s * m**degree / degree
             return polynomials + powers / self._divisor()
 
-        # otherwise add them only for the given knots
+        # otherwise add truncated powers only for the given knots
         for t in np.atleast_1d(np.asarray(self.knots, dtype=np.float64)):
             if r == 0:
                 powers += (x > t) & (z > t)
