@@ -231,7 +231,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 mean = np.asarray(weighted.sum(axis=0)).ravel()
                 x_mean = mean * size
             norms_sq = np.asarray(A.multiply(weighted).sum(axis=0)).ravel() - mean**2
-            # a variance as small as this is a rounding error
+            # a variance below 1e-13 times the squared mean is a rounding error
             flat = norms_sq <= 1e-13 * mean**2
             c = weighted.T @ y
 

@@ -261,7 +261,7 @@ def weighted_columns(X, weight, order, *, centred):
         scaled.data *= root[scaled.indices]
         return Columns(scaled, mean, root), mean * unit, unit
 
-    # Make a copy in Fortran order with sorted columns, and centre it in place.
+    # Copy the columns, in the order `order`, to an array in Fortran order, and centre it in place.
     moved = len(order) != X.shape[1] or (order != np.arange(len(order))).any()
     if moved:
         X = X[:, order]

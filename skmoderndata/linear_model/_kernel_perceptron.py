@@ -47,7 +47,7 @@ class State(NamedTuple):
     # sum of the changes of the weights, each multiplied by the time of the change
     late: np.ndarray
     sizes: np.ndarray  # sum of the step sizes of each function
-    squares: np.ndarray  # sum of the squares of these step sizes
+    squares: np.ndarray  # sum of the squared step sizes of each function
     radius_sq: float  # largest k(x, x)
 
     def after(self, stream, sizes, squares):
