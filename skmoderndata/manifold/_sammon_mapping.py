@@ -211,7 +211,7 @@ class SammonMapping(
         # scale the distances to a mean of one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
-        d /= unit  # divide in place, because this may be the largest array
+        d /= unit  # divide in place, because the distances may be the largest array
 
         if not n_pairs:
             Y = np.zeros((len(first), k))
@@ -283,7 +283,7 @@ class SammonMapping(
         rows = X.astype(np.float64, copy=False)
         places = self._places
         Z = np.empty((len(X), places.shape[1]))
-        # use the unit of the map, not the unit of these samples
+        # use the unit of the map, not the unit of the new samples
         unit = float(np.abs(places).max()) or 1.0
 
         # process blocks of rows whose distances fit into memory
