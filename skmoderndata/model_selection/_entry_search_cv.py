@@ -748,7 +748,7 @@ def _warn_of_explosions(candidates, scores, exploded):
     if not exploded.any():
         return
 
-    # Issue a single warning, which names the first of these candidates.
+    # Issue a single warning, which names the first candidate whose mean depends on a single fold.
     first = int(np.flatnonzero(exploded)[0])
     folds = scores[first]
     warnings.warn(

@@ -96,7 +96,7 @@ class EntrySearchDisplay:
         name = _one_parameter(results["params"]) if param_name is None else param_name
         fixed = {key: v for key, v in estimator.best_params_.items() if key != name}
 
-        # Use the candidates that differ from the best only in this parameter.
+        # Use the candidates that differ from the best candidate only in the parameter `name`.
         rows = [
             index
             for index, params in enumerate(results["params"])
