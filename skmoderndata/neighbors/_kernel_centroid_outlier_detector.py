@@ -199,7 +199,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             self.false_alarm_bound_ = 1 / (n + 1)
         else:
             # the distance of a sample from the mean of the other samples is n / (n - 1) times its
-            # distance from the mean
+            # distance from the mean of all samples
             factor = n / (n - 1) if n > 1 else 1.0
             held_out = distances * factor
             self.threshold_ = -outlier_threshold(-held_out, w, self.contamination)
