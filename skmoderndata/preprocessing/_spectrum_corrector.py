@@ -182,8 +182,8 @@ class SpectrumCorrector(KernelMatrixStep):
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
 
-        # Subtract the eigenvectors of non-positive eigenvalues from the identity, unless fewer
-        # eigenvalues are non-negative.
+        # Subtract the projection onto the eigenvectors of non-positive eigenvalues from the
+        # identity, unless there are fewer non-negative than non-positive eigenvalues.
         if above <= n - below:
             U = self._vectors[:, :above]
             gain = np.ones(above)
