@@ -613,7 +613,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         n = int(self._start[-1])
         for rows, codes, _ in self._codes(X):
             blocks = self._by_class(codes)
-            # Remove what single features explain
+            # Remove the part of the rows that the atoms of single features explain
             covered = rows
             if self.occlusion:
                 covered = rows - codes[:, n:] @ dictionary[n:]
