@@ -349,7 +349,7 @@ class Solution(NamedTuple):
 
     # Samples that the problems use, with their row numbers in the table.
     rows: RowSet
-    # Kernel values of these samples.
+    # Kernel values of the samples that the problems use.
     kernel_rows: KernelRows
     problems: list
     # Core sets among the samples, with the duality gaps over all rows.

@@ -319,7 +319,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         )
         self._keep_classes(classes, counts > 0, weighted=active is not None)
 
-        # the published ball needs the exact largest diagonal entry
+        # the published algorithm with a ball needs the exact largest diagonal entry of the kernel
         sure = self.radius_tol is not None or self.solver == "ball"
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         if weights is None:

@@ -38,7 +38,7 @@ class _Work(NamedTuple):
     # Kernel rows of all samples, in the order of the classes.
     store: Any
     ridge: Any
-    # Index of the first sample of each class, and of the sample after its last one.
+    # For each class, index of its first sample, and index after its last sample.
     segments: Any
 
 

@@ -622,7 +622,7 @@ class SupportFeatureMachine(
             if not free:
                 X += mean
 
-        # then scale to variance one if `standardize` is set; exclude constant columns
+        # then scale the columns to variance one if `standardize` is set; exclude constant columns
         usable = deviation > 10 * n * np.finfo(np.float64).eps
         divide = np.where(usable, deviation if self.standardize else 1 / largest, 1.0)
         if sparse.issparse(X):
