@@ -128,25 +128,36 @@ CASE = Case(
     work=work,
     contenders={
         "BasisPursuit": Contender(
-            run=ours, peer=False, note="its dual variable gives the lower bound; no intercept"
+            run=ours,
+            peer=False,
+            note="fitted without an intercept; its dual variable gives the lower bound",
         ),
         "cvxpy": Contender(
             run=statement,
             peer=False,
-            note="the problem as stated: HiGHS without noise, Clarabel with noise",
+            note=(
+                "solves the problem as stated, with HiGHS if there is no noise and with "
+                "Clarabel otherwise"
+            ),
             sizes=(SMALL, EXACT, NOISY),
-            why_not="shown at three sizes; takes many seconds",
+            why_not="takes many seconds; shown at three sizes",
         ),
         "scipy": Contender(
             run=linear_program,
-            note="`linprog(method='highs')` on positive and negative parts",
+            note=(
+                "`linprog(method='highs')` on the positive and negative parts of the "
+                "coefficients"
+            ),
             sizes=(SMALL, EXACT, DENSE, FULL),
             why_not="solves only linear programs; takes minutes at the large sizes",
         ),
         "spgl1": Contender(
             run=spectral_projection,
             requires="spgl1>=0.0.3",
-            note="spectral projected gradient, tolerances 1e-9, at most 20,000 steps",
+            note=(
+                "spectral projected gradient with tolerances of 1e-9 and at most 20,000 "
+                "steps"
+            ),
         ),
     },
     quality=quality,
@@ -157,10 +168,10 @@ CASE = Case(
     },
     targets=(
         at_most(
-            "optimum of the linear program to 1e-8", "BasisPursuit", "excess", 1e-8,
-            sizes=list(EQUATIONS),
+            "the relative excess over the optimum of the linear program is at most 1e-8",
+            "BasisPursuit", "excess", 1e-8, sizes=list(EQUATIONS),
         ),
-        at_most("constraint kept to 1e-8", "BasisPursuit", "violation", 1e-8),
+        at_most("the constraint is violated by at most 1e-8", "BasisPursuit", "violation", 1e-8),
         at_least("cvxpy takes at least 5 times as long", "cvxpy", "ratio", 5),
         none_faster(
             "no peer of similar accuracy (excess and violation at most 1e-6) is faster",

@@ -92,26 +92,31 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "BooleanKMeans": Contender(run=ours(10), peer=False, note="default: 10 starts"),
-        "BooleanKMeans, one start": Contender(run=ours(1), peer=False, note="n_init=1"),
+        "BooleanKMeans": Contender(
+            run=ours(10), peer=False, note="the default parameters, which include 10 starts"
+        ),
+        "BooleanKMeans, one start": Contender(run=ours(1), peer=False, note="`n_init=1`"),
         "kmodes, Huang": Contender(
             run=kmodes("Huang"),
             requires="kmodes>=0.12.2",
-            note="2 random starts by frequencies, to limit the time (default: 10)",
+            note=(
+                "2 random starts that follow the frequencies of the values (the default is "
+                "10), to limit the time"
+            ),
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),
         "kmodes, Cao": Contender(
             run=kmodes("Cao"),
             requires="kmodes>=0.12.2",
-            note="its default start by density",
+            note="a single start chosen by density, which is its default for this method",
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),
         "rounded KMeans": Contender(
             run=euclidean,
             requires="scikit-learn>=1.9",
-            note="10 starts, centres rounded at one half",
+            note="`KMeans` with 10 starts; its centres are rounded at one half",
         ),
     },
     quality=quality,

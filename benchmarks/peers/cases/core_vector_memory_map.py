@@ -103,7 +103,9 @@ CASE = Case(
     work=work,
     contenders={
         "max_core": Contender(
-            run=training(max_core=500), peer=False, note="C=10, gamma=0.2, max_core=500"
+            run=training(max_core=500),
+            peer=False,
+            note="`C=10`, `gamma=0.2`, `max_core=500`",
         ),
     },
     quality=quality,
@@ -112,7 +114,7 @@ CASE = Case(
         "error %": "error on 100 000 of the training rows",
         "support": "number of support vectors",
         "gap": (
-            "relative duality gap; with such a small core set, the solution is far from the "
+            "relative duality gap; with a core set this small, the solution is far from the "
             "optimum"
         ),
     },

@@ -233,7 +233,9 @@ CASE = Case(
     contenders={
         "K-SVD": Contender(run=ours(), peer=False, note="`DictionaryDenoiser(20)`"),
         "without groups": Contender(
-            run=ours(group_size=1), peer=False, note="`group_size=1`: sparse codes alone"
+            run=ours(group_size=1),
+            peer=False,
+            note="`group_size=1`, so that only sparse codes are used",
         ),
         "cosines": Contender(
             run=ours(dictionary="cosines"), peer=False, note="`dictionary='cosines'`"
@@ -241,7 +243,7 @@ CASE = Case(
         "plain K-SVD": Contender(
             run=textbook,
             peer=False,
-            note="all patches, implemented in this benchmark",
+            note="uses all patches; implemented in this benchmark",
             sizes=tuple(QUICK),
             why_not="takes minutes",
         ),
@@ -249,19 +251,22 @@ CASE = Case(
             run=spams_learning,
             requires="spams-bin>=2.6",
             note=(
-                "`trainDL(mode=4)` from the same start on the same number of patches, "
-                "then `omp`"
+                "`trainDL(mode=4)` with the same start and the same number of patches as "
+                "K-SVD, then `omp`"
             ),
         ),
         "BM3D": Contender(
             run=block_matching,
             requires="bm3d>=4.0",
-            note="groups of similar patches, no dictionary; Dabov et al. (2007)",
+            note=(
+                "filters groups of similar patches without a dictionary, as in Dabov et al. "
+                "(2007)"
+            ),
         ),
         "scikit-learn": Contender(
             run=sklearn_gallery,
             requires="scikit-learn>=1.9",
-            note="recipe of the gallery with 256 atoms of 8 x 8",
+            note="follows the recipe of the gallery with 256 atoms of 8 x 8",
             sizes=tuple(QUICK),
             why_not="takes minutes",
         ),

@@ -117,24 +117,35 @@ CASE = Case(
     work=work,
     contenders={
         "DiscreteBasis": Contender(
-            run=ours(), peer=False, note="default: chooses the threshold from a grid; refitted"
+            run=ours(),
+            peer=False,
+            note=(
+                "the default parameters, which choose the threshold from a grid and refit "
+                "the factors"
+            ),
         ),
         "DiscreteBasis, threshold 0.5": Contender(
             run=ours(association_threshold=TAU),
             peer=False,
-            note="the same threshold as the peer; refitted",
+            note="the threshold of PyBMF Asso; refits the factors",
         ),
         "PyBMF Asso": Contender(
             run=pybmf,
             requires="PyBMF>=0.0.1",
-            note="the same greedy algorithm, threshold 0.5; its image output is switched off",
+            note=(
+                "the same greedy algorithm with a threshold of 0.5; its image output is "
+                "switched off"
+            ),
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),
         "nimfa Bmf": Contender(
             run=nimfa,
             requires="nimfa>=1.4.0",
-            note="penalised NMF, 100 rounds, random columns; thresholds from a grid of 81 pairs",
+            note=(
+                "penalised NMF with 100 rounds, starting from random columns; the "
+                "thresholds are the best of a grid of 81 pairs"
+            ),
             sizes=UP_TO_4000,
             why_not="shown for up to 4,000 rows",
         ),

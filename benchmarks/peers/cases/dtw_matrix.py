@@ -106,22 +106,22 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "pairwise_dtw": Contender(run=ours, peer=False, note="default"),
+        "pairwise_dtw": Contender(run=ours, peer=False, note="the default parameters"),
         "aeon": Contender(run=aeon, requires="aeon>=1.6", note="`dtw_pairwise_distance`"),
         "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note="`cdist_dtw`"),
         "dtaidistance": Contender(
             run=dtaidistance,
             requires="dtaidistance>=2.5",
-            note="`distance_matrix_fast`, `parallel=False`",
+            note="`distance_matrix_fast` with `parallel=False`",
         ),
     },
     quality=quality,
-    figures={"error": "largest deviation from plain loops"},
+    figures={"error": "largest deviation from the distances that plain loops compute"},
     targets=(
         Target(
             text=(
-                "at least 6 times as fast as the best peer, 5 with a radius, 2.5 with 3 "
-                "channels"
+                "at least 6 times as fast as the best peer (5 times with a radius, 2.5 "
+                "times with 3 channels)"
             ),
             check=_ratio(
                 {

@@ -59,7 +59,7 @@ CASE = Case(
     repeat=5,
     work=work,
     contenders={
-        "dtw": Contender(run=ours, peer=False, note="default"),
+        "dtw": Contender(run=ours, peer=False, note="the default parameters"),
         "aeon": Contender(run=aeon, requires="aeon>=1.6", note="`dtw_distance`"),
         "dtaidistance": Contender(
             run=dtaidistance, requires="dtaidistance>=2.5", note="`distance_fast`"

@@ -57,9 +57,11 @@ CASE = Case(
     repeat=5,
     work=work,
     contenders={
-        "pairwise_edit_distance": Contender(run=ours, peer=False, note="default"),
+        "pairwise_edit_distance": Contender(
+            run=ours, peer=False, note="the default parameters"
+        ),
         "rapidfuzz": Contender(
-            run=rapidfuzz, requires="rapidfuzz>=3.9", note="`process.cdist`, `workers=1`"
+            run=rapidfuzz, requires="rapidfuzz>=3.9", note="`process.cdist` with `workers=1`"
         ),
     },
     quality=quality,

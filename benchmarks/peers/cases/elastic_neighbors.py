@@ -72,9 +72,13 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "DTWNeighborsClassifier": Contender(run=ours, peer=False, note="`metric=`"),
+        "DTWNeighborsClassifier": Contender(
+            run=ours, peer=False, note="called with the distance as `metric`"
+        ),
         "aeon": Contender(
-            run=aeon, requires="aeon>=1.6", note="`KNeighborsTimeSeriesClassifier`"
+            run=aeon,
+            requires="aeon>=1.6",
+            note="`KNeighborsTimeSeriesClassifier`, called with the same distance",
         ),
     },
     quality=quality,

@@ -115,20 +115,26 @@ CASE = Case(
     warmup=(300, 20),
     work=work,
     contenders={
-        "ELMRegressor": Contender(run=ours, peer=False, note="15 penalties by leave-one-out"),
+        "ELMRegressor": Contender(
+            run=ours,
+            peer=False,
+            note="chooses among 15 penalties by the leave-one-out error",
+        ),
         "RidgeCV": Contender(
             run=ridge_cv,
             prepare=hidden,
             requires="scikit-learn>=1.9",
-            note="the same 15 penalties on precomputed hidden outputs",
+            note="chooses among the same 15 penalties, given the outputs of the hidden neurons",
         ),
         "hpelm": Contender(
-            run=hpelm, requires="hpelm>=1.0.10", note="one fit, penalty 1, standard weights"
+            run=hpelm,
+            requires="hpelm>=1.0.10",
+            note="one fit with a penalty of 1 and standard weights",
         ),
         "pyoselm": Contender(
             run=pyoselm,
             requires="pyoselm>=1.2",
-            note="one fit without penalty",
+            note="one fit without a penalty",
             sizes=("500 x 8, 50 neurons", MIDDLE, "1,000 x 8, 50 neurons"),
             why_not="needs the pseudo-inverse of all hidden outputs",
         ),
@@ -137,11 +143,11 @@ CASE = Case(
     figures={"error": "RMSE on new samples divided by the standard deviation of the function"},
     targets=(
         Target(
-            text="100,000 samples: RidgeCV takes at least 10 times as long",
+            text="RidgeCV takes at least 10 times as long for 100,000 samples",
             check=_ratio("RidgeCV", least=10),
         ),
         Target(
-            text="100,000 samples: at most 3 times as long as one fit of hpelm",
+            text="at most 3 times as long as one fit of hpelm for 100,000 samples",
             check=_ratio("hpelm", most=3),
         ),
         Target(text="as accurate as RidgeCV on the same neurons", check=_as_accurate),

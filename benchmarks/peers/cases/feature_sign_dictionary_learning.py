@@ -174,47 +174,50 @@ CASE = Case(
     work=work,
     contenders={
         "FeatureSignDictionaryLearning": Contender(
-            run=ours(), peer=False, note="`tol=0`: all passes"
+            run=ours(), peer=False, note="`tol=0`, so that all passes are made"
         ),
         "three times the passes": Contender(
             run=lambda patches: ours()(patches._replace(passes=3 * patches.passes)),
             peer=False,
-            note="otherwise the same",
+            note=(
+                "three times the passes of the first contender, with otherwise the same "
+                "parameters"
+            ),
             sizes=(*SMALL, *QUICK),
             why_not="shown at the smaller sizes",
         ),
         "without momentum": Contender(
             run=ours(momentum=False),
             peer=False,
-            note="as published",
+            note="updates without momentum, as in the publication",
             sizes=(*SMALL, *QUICK),
             why_not="shown at the smaller sizes",
         ),
         "scikit-learn, cd": Contender(
             run=sklearn_batch("cd"),
             requires="scikit-learn>=1.9",
-            note="`DictionaryLearning`, coordinate descent",
+            note="`DictionaryLearning` with coordinate descent",
             sizes=(*SMALL, *QUICK),
             why_not="too slow at this size",
         ),
         "scikit-learn, lars": Contender(
             run=sklearn_batch("lars"),
             requires="scikit-learn>=1.9",
-            note="`DictionaryLearning`, its default",
+            note="`DictionaryLearning` with its default algorithm",
             sizes=tuple(QUICK),
             why_not="too slow at this size",
         ),
         "scikit-learn, online": Contender(
             run=sklearn_online,
             requires="scikit-learn>=1.9",
-            note="`MiniBatchDictionaryLearning`, batches of 256",
+            note="`MiniBatchDictionaryLearning` with batches of 256",
             sizes=(*SMALL, *QUICK),
             why_not="too slow at this size",
         ),
         "spams, online": Contender(
             run=spams_online,
             requires="spams-bin>=2.6",
-            note="`trainDL(mode=2)` in C++, batches of 512",
+            note="`trainDL(mode=2)` in C++, with batches of 512",
         ),
     },
     quality=quality,
@@ -224,10 +227,7 @@ CASE = Case(
     },
     targets=(
         Target(
-            text=(
-                "objective not above the objectives of scikit-learn's batch methods, in "
-                "less time"
-            ),
+            text="lower or equal objective than with scikit-learn's batch methods, in less time",
             check=_sklearn_beaten,
         ),
     ),

@@ -107,14 +107,19 @@ CASE = Case(
     warmup=(40, 50),
     work=work,
     contenders={
-        "GroupLassoCV": Contender(run=ours, peer=False, note="gap 1e-6, the default"),
+        "GroupLassoCV": Contender(run=ours, peer=False, note="the default gap of 1e-6"),
         "celer": Contender(
-            run=celer, requires="celer>=0.7.4", note="a loop with `warm_start`; gap 1e-6"
+            run=celer,
+            requires="celer>=0.7.4",
+            note="a loop over the penalties with `warm_start` and a gap of 1e-6",
         ),
         "skglm": Contender(
             run=skglm,
             requires="skglm>=0.5",
-            note="a loop with `warm_start`; violation 1e-4 of the smallest penalty",
+            note=(
+                "a loop over the penalties with `warm_start`, which stops if the optimality "
+                "conditions are violated by at most 1e-4 of the smallest penalty"
+            ),
         ),
     },
     quality=quality,
@@ -122,7 +127,7 @@ CASE = Case(
     targets=(
         none_faster("no peer is faster", qualifies=lambda row: "error" in row.quality),
         Target(
-            text="smallest error at most .1 % above the smallest error of each peer",
+            text="the smallest error is at most .1 % above the smallest error of each peer",
             check=_no_worse,
         ),
     ),

@@ -118,11 +118,13 @@ CASE = Case(
     warmup=(3, 5, 10),
     work=work,
     contenders={
-        "HMMFisher": Contender(run=ours, peer=False, note="all scores"),
+        "HMMFisher": Contender(
+            run=ours, peer=False, note="the scores of starts, transitions and emissions"
+        ),
         "hmmlearn": Contender(
             run=public_calls,
             requires="hmmlearn>=0.3.3",
-            note="score_samples for each sequence, scores of emissions only",
+            note="`score_samples` for each sequence; only the scores of emissions",
         ),
     },
     quality=quality,
@@ -132,7 +134,7 @@ CASE = Case(
             text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences)",
             check=_speed_up,
         ),
-        at_most("scores equal to 1e-12", "HMMFisher", "error", 1e-12),
+        at_most("scores accurate to 1e-12", "HMMFisher", "error", 1e-12),
     ),
     repeat=5,
 )

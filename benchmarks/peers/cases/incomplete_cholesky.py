@@ -179,7 +179,7 @@ CASE = Case(
         "Nystroem": Contender(
             run=nystroem(1),
             requires="scikit-learn>=1.9",
-            note=("the same number of random landmarks"),
+            note="the same number of random landmarks",
         ),
         "Nystroem, fewer": Contender(
             run=nystroem(0.85),

@@ -151,13 +151,15 @@ CASE = Case(
         "KernelCCA": Contender(
             run=ours,
             peer=False,
-            note="`solver='exact'`: Lanczos iterations with Cholesky factors",
+            note="`solver='exact'`, which runs Lanczos iterations with Cholesky factors",
         ),
         "2n eigenproblem": Contender(
             run=large_eigenproblem,
             peer=False,
-            note="`scipy.linalg.eigh` for the five leading eigenvectors of the generalised "
-            "problem of size 2n; implemented in this benchmark",
+            note=(
+                "`scipy.linalg.eigh` for the five leading eigenvectors of the generalised "
+                "eigenproblem of size 2n; implemented in this benchmark"
+            ),
         ),
         "cca-zoo": Contender(
             run=cca_zoo,
@@ -169,10 +171,12 @@ CASE = Case(
         "mvlearn": Contender(
             run=mvlearn,
             requires="mvlearn>=0.5",
-            note="the solver of `KMCCA`, with `sval_thresh=1e-15` so that nothing is cut "
-            "off; called as a function, with the estimator tags that it needs under "
-            "scikit-learn 1.9; requires seaborn, and must be installed with `--no-deps` "
-            "because it requires an old matplotlib",
+            note=(
+                "the solver of `KMCCA`, called as a function with `sval_thresh=1e-15` so "
+                "that nothing is cut off, and with the estimator tags that scikit-learn 1.9 "
+                "requires; it needs seaborn, and must be installed with `--no-deps` because "
+                "it requires an old matplotlib"
+            ),
         ),
     },
     quality=quality,
@@ -185,7 +189,7 @@ CASE = Case(
     targets=(
         at_most("correlations accurate to 1e-8", "KernelCCA", "difference", 1e-8),
         at_least(
-            "the eigenproblem of size 2n takes twice as long",
+            "the 2n eigenproblem takes twice as long",
             "2n eigenproblem",
             "ratio",
             2,

@@ -101,14 +101,14 @@ CASE = Case(
         "nystroem": Contender(
             run=fit(solver="nystroem", max_rank=RANK, random_state=0),
             peer=False,
-            note=f"`solver='nystroem', max_rank={RANK}`: random landmarks",
+            note=f"`solver='nystroem', max_rank={RANK}`, which draws random landmarks",
         ),
         "exact": Contender(
             run=fit(solver="exact"),
             peer=False,
             note="`solver='exact'`",
             sizes=("n = 5000", "n = 1000"),
-            why_not="needs matrices of n x n",
+            why_not="needs matrices of size n x n",
         ),
     },
     quality=quality,
@@ -118,9 +118,13 @@ CASE = Case(
     },
     memory_unit=("MiB", lambda views: 2**20),
     targets=(
-        Target(text="under a minute for n = 50000", check=_within_a_minute),
+        Target(text="takes less than a minute for n = 50000", check=_within_a_minute),
         at_most(
-            "under 1 GiB for n = 50000", "KernelCCA", "memory", 1024, sizes=("n = 50000",)
+            "needs less than 1 GiB for n = 50000",
+            "KernelCCA",
+            "memory",
+            1024,
+            sizes=("n = 50000",),
         ),
         Target(
             text=(
@@ -129,7 +133,7 @@ CASE = Case(
             ),
             check=_as_exact,
         ),
-        Target(text="time linear in n", check=_linear),
+        Target(text="the time grows linearly with n", check=_linear),
     ),
     repeat=3,
 )

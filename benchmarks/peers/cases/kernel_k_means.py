@@ -154,32 +154,41 @@ CASE = Case(
         "KernelKMeans, Lloyd": Contender(
             run=ours(local_search=False),
             peer=False,
-            note=("`local_search=False`; the same work as the plain loop"),
+            note="`local_search=False`, which does the same work as the plain loop",
         ),
         "KernelKMeans": Contender(
             run=ours(),
             peer=False,
-            note=("with exchanges and the lower bound, which are the defaults"),
+            note="the default parameters, with exchanges and the lower bound",
         ),
         "KernelKMeans, from X": Contender(
             run=from_samples(),
             peer=False,
-            note="one fit with `n_init=5` by k-means++; the time includes the kernel matrix",
+            note=(
+                "one fit to the samples with `n_init=5` starts by k-means++; the time "
+                "includes the kernel matrix"
+            ),
         ),
         "KernelKMeans, low rank": Contender(
             run=from_samples(solver="low_rank", max_rank=200),
             peer=False,
-            note="the same with `solver='low_rank'`, `max_rank=200`",
+            note=(
+                "one fit to the samples with `n_init=5`, `solver='low_rank'` and "
+                "`max_rank=200`"
+            ),
         ),
         "plain loop": Contender(
             run=plain,
             peer=False,
-            note=("numpy, one cluster at a time; implemented in this benchmark"),
+            note=(
+                "a loop in numpy that updates one cluster at a time; implemented in this "
+                "benchmark"
+            ),
         ),
         "tslearn": Contender(
             run=tslearn,
             requires="tslearn>=0.6",
-            note="`max_iter=300`, `tol=0`; the time includes the kernel matrix",
+            note="`max_iter=300` and `tol=0`; the time includes the kernel matrix",
             sizes=("n = 500", "n = 800", "n = 2000"),
             why_not="takes more than a minute",
         ),
@@ -191,19 +200,19 @@ CASE = Case(
     },
     targets=(
         at_most(
-            "objective not above the objective of the plain loop",
+            "objective of Lloyd's algorithm not above the objective of the plain loop",
             "KernelKMeans, Lloyd",
             "excess",
             1e-10,
         ),
         at_most(
-            "objective not above the objective of the plain loop, with exchanges",
+            "objective with exchanges not above the objective of the plain loop",
             "KernelKMeans",
             "excess",
             1e-10,
         ),
         at_least(
-            "plain loop takes at least 10 times as long at n = 5000",
+            "the plain loop takes at least 10 times as long for n = 5000",
             "plain loop",
             "ratio",
             10,

@@ -178,11 +178,15 @@ CASE = Case(
     warmup=(600, 2),
     work=work,
     contenders={
-        "KSVD": Contender(run=ours(), peer=False, note="defaults, `algorithm='ormp'`"),
+        "KSVD": Contender(
+            run=ours(),
+            peer=False,
+            note="the default parameters, which include `algorithm='ormp'`",
+        ),
         "KSVD, omp": Contender(
             run=ours(algorithm="omp"),
             peer=False,
-            note="plain orthogonal matching pursuit",
+            note="plain orthogonal matching pursuit, `algorithm='omp'`",
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
         ),
@@ -190,8 +194,8 @@ CASE = Case(
             run=ours(algorithm="omp", batch_size=1024),
             peer=False,
             note=(
-                "`algorithm='omp'`, `batch_size=1024`: four signals for each atom instead "
-                "of eight"
+                "`algorithm='omp'` and `batch_size=1024`, so that a batch has four signals "
+                "per atom instead of eight"
             ),
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
@@ -199,7 +203,7 @@ CASE = Case(
         "KSVD, once per pass": Contender(
             run=ours(batch_size=None),
             peer=False,
-            note="`batch_size=None`: atoms change only at the end of a pass",
+            note="`batch_size=None`, so that atoms change only at the end of a pass",
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
         ),
@@ -213,22 +217,27 @@ CASE = Case(
         "spams": Contender(
             run=spams_online,
             requires="spams-bin>=2.6",
-            note="`trainDL(mode=3, lambda1=4)`: online learning in C++ with at most four atoms",
+            note=(
+                "`trainDL(mode=3, lambda1=4)`, which learns online in C++ with at most four "
+                "atoms per code"
+            ),
             sizes=TEN_PASSES,
             why_not="shown for 10 passes",
         ),
         "ksvd": Contender(
             run=ksvd_package,
             requires="ksvd>=0.0.3",
-            note="`ApproximateKSVD` on scikit-learn's pursuit",
+            note="`ApproximateKSVD`, which uses scikit-learn's pursuit",
             sizes=(SMALL, *QUICK),
             why_not="takes minutes; shown at the small size",
         ),
         "scikit-learn": Contender(
             run=sklearn_mini_batch,
             requires="scikit-learn>=1.9",
-            note="`MiniBatchDictionaryLearning(alpha=60, fit_algorithm='cd')`, batches of 1024 "
-            "(small size: 512), the best of the settings tried",
+            note=(
+                "`MiniBatchDictionaryLearning(alpha=60, fit_algorithm='cd')` with batches "
+                "of 1024 (512 at the small size), the best of the settings that we tried"
+            ),
             sizes=(SMALL, MIDDLE, *QUICK),
             why_not="takes minutes; shown at the smaller sizes",
         ),
@@ -244,7 +253,7 @@ CASE = Case(
             ),
             check=_peers_beaten,
         ),
-        at_most("error after 30 passes", "KSVD", "rmse", 10.3, sizes=[LONG]),
+        at_most("error of at most 10.3 after 30 passes", "KSVD", "rmse", 10.3, sizes=[LONG]),
     ),
     repeat=3,
 )

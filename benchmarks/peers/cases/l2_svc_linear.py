@@ -78,23 +78,25 @@ CASE = Case(
     warmup=(200, 20, 1.0),
     work=work,
     contenders={
-        "L2SVC": Contender(run=ours, peer=False, note="Newton steps to the optimum"),
+        "L2SVC": Contender(
+            run=ours, peer=False, note="takes Newton steps until it reaches the optimum"
+        ),
         "smo": Contender(
             run=steps,
             peer=False,
             sizes=("500 x 20, C=1",),
             why_not="takes many seconds",
-            note="pairwise steps to a gap of a thousandth",
+            note="`solver='smo'`, which takes pairwise steps to a gap of a thousandth",
         ),
         "LinearSVC": Contender(
             run=liblinear,
             requires="scikit-learn>=1.9",
-            note="dual=False, intercept_scaling=30, default tolerance",
+            note="`dual=False`, `intercept_scaling=30` and the default tolerance",
         ),
     },
     quality=quality,
     figures={
-        "objective": "objective reached, without penalising the offset",
+        "objective": "objective at the solution, without a penalty on the offset",
         "gap": "relative duality gap",
     },
     targets=(

@@ -71,13 +71,15 @@ CASE = Case(
     warmup=(200, 1.0),
     work=work,
     contenders={
-        "L2SVR": Contender(run=ours, peer=False, note="duality gap at most a thousandth"),
+        "L2SVR": Contender(
+            run=ours, peer=False, note="stops at a duality gap of at most a thousandth"
+        ),
         "SVR": Contender(
             run=linear_slack,
             requires="scikit-learn>=1.9",
             sizes=(*QUICK, *MANY),
             why_not="takes minutes",
-            note="cache of 1 GB",
+            note="linear slack, with a cache of 1 GB",
         ),
     },
     quality=quality,

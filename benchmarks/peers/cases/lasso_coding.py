@@ -66,12 +66,15 @@ CASE = Case(
         "SparseCoder, descent": Contender(
             run=ours(1, transform_algorithm="coordinate_descent"),
             peer=False,
-            note="`transform_algorithm='coordinate_descent'`, to a gap of 1e-6",
+            note="`transform_algorithm='coordinate_descent'`, which stops at a gap of 1e-6",
         ),
         "spams": Contender(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
-            note="C++; follows the homotopy; patches in columns, prepared before the timing",
+            note=(
+                "follows the homotopy in C++; its patches are stored in columns before the "
+                "timing starts"
+            ),
         ),
         "spams, 2 threads": Contender(
             run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"
@@ -100,12 +103,18 @@ CASE = Case(
     targets=(
         at_most("relative gap at most 1e-6", "SparseCoder", "gap", 1e-6),
         beats(
-            "patches: at most 1.2 times as long as spams, one thread", "spams", 1 / 1.2, USUAL
+            "at most 1.2 times as long as spams with one thread, for patches",
+            "spams",
+            1 / 1.2,
+            USUAL,
         ),
         beats(
-            "patches: 10 times as fast as scikit-learn", "scikit-learn, descent", 10.0, USUAL
+            "10 times as fast as scikit-learn, for patches",
+            "scikit-learn, descent",
+            10.0,
+            USUAL,
         ),
-        beats("2,000 atoms: no slower than spams, one thread", "spams", 1.0, LARGE),
+        beats("no slower than spams with one thread, for 2,000 atoms", "spams", 1.0, LARGE),
     ),
     repeat=3,
 )

@@ -102,7 +102,7 @@ CASE = Case(
     work=work,
     contenders={
         "MultiAssignmentClustering": Contender(
-            run=one_start, peer=False, note="one start, one BLAS thread"
+            run=one_start, peer=False, note="one start with one BLAS thread"
         ),
     },
     quality=quality,
@@ -111,8 +111,11 @@ CASE = Case(
         "noise": "error of the estimated noise fraction",
     },
     targets=(
-        Target(text="10,000 rows under 10 seconds", check=_fast),
-        Target(text="time exponent at most 1.1 from 1e4 to 1e5 rows", check=_linear),
+        Target(text="10,000 rows take less than 10 seconds", check=_fast),
+        Target(
+            text="from 1e4 to 1e5 rows, the time grows with an exponent of at most 1.1",
+            check=_linear,
+        ),
         at_most(
             "memory below three copies of the packed input plus six tables over the "
             "assignment sets",
@@ -121,5 +124,5 @@ CASE = Case(
             1.0,
         ),
     ),
-    memory_unit=("three packed copies of the input plus six tables", tables),
+    memory_unit=("multiples of three packed copies of the input plus six tables", tables),
 )

@@ -108,29 +108,32 @@ CASE = Case(
     work=work,
     contenders={
         "CCIPCA.partial_fit": Contender(
-            run=one_pass, peer=False, note="every row once, in order; keeps k vectors"
+            run=one_pass,
+            peer=False,
+            note="sees every row once, in order, and keeps k vectors",
         ),
         "CCIPCA.fit": Contender(
             run=many_passes,
             peer=False,
-            note="shuffled passes until its default tolerance is met",
+            note="makes shuffled passes until its default tolerance is met",
         ),
         "IncrementalPCA": Contender(
             run=sklearn_incremental,
             requires="scikit-learn>=1.9",
-            note="default batches of 5 n_features rows",
+            note="the default batches of 5 n_features rows",
         ),
         "IncrementalPCA, small batches": Contender(
             run=sklearn_rows,
             requires="scikit-learn>=1.9",
-            note=(
-                "batches of 20 rows, which is the closest it comes to updating after every row"
-            ),
+            note="batches of 20 rows, the closest that it comes to an update after every row",
         ),
         "PCA": Contender(
             run=sklearn_batch,
             requires="scikit-learn>=1.9",
-            note="batch, `covariance_eigh`: needs the whole covariance matrix",
+            note=(
+                "batch PCA with `svd_solver='covariance_eigh'`, which needs the whole "
+                "covariance matrix"
+            ),
         ),
     },
     quality=quality,

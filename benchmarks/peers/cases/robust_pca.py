@@ -225,48 +225,50 @@ CASE = Case(
         "RobustPCA, coarse": Contender(
             run=ours(tol=1e-3),
             peer=False,
-            note="`tol=1e-3`, which ends about as far above the optimum as the reference",
+            note="`tol=1e-3`, which stops about as far above the optimum as the reference",
             sizes=NOISY,
-            why_not="shown only with noise",
+            why_not="shown only for data with noise",
         ),
         "reference": Contender(
             run=inexact_alm,
             peer=False,
-            note="inexact augmented Lagrangian (rho = 1.5, tol = 1e-7) with `scipy.linalg.svd` "
-            "of the full matrix, implemented in this benchmark",
+            note=(
+                "inexact augmented Lagrangian method (rho = 1.5, tol = 1e-7) with "
+                "`scipy.linalg.svd` of the full matrix, implemented in this benchmark"
+            ),
             sizes=UP_TO_1000,
             why_not=LARGE,
         ),
         "pyrpca": Contender(
             run=pyrpca_ialm,
             requires="pyrpca>=1.0.1",
-            note="inexact augmented Lagrangian",
+            note="inexact augmented Lagrangian method",
             sizes=UP_TO_1000,
             why_not=LARGE,
         ),
         "decompy, ADM": Contender(
             run=decompy_adm,
             requires="decompy>=1.1.1",
-            note="alternating direction method of Yuan and Yang, `tau = lam`",
+            note="alternating direction method of Yuan and Yang with `tau = lam`",
         ),
         "decompy, PCP": Contender(
             run=decompy_pcp,
             requires="decompy>=1.1.1",
-            note="ADMM of Candès et al., constant penalty",
+            note="ADMM of Candès et al. with a constant penalty",
             sizes=UP_TO_500,
             why_not=LARGE,
         ),
         "skpcp": Contender(
             run=skpcp_admm,
             requires="skpcp>=0.1",
-            note="ADMM of Candès et al., constant penalty",
+            note="ADMM of Candès et al. with a constant penalty",
             sizes=UP_TO_500,
             why_not=LARGE,
         ),
         "sporco": Contender(
             run=sporco_admm,
             requires="sporco>=0.2.2",
-            note="ADMM with an adapted penalty; `MaxMainIter=500`, `RelStopTol=1e-6`",
+            note="ADMM with an adapted penalty, `MaxMainIter=500` and `RelStopTol=1e-6`",
             sizes=UP_TO_500,
             why_not=LARGE,
         ),
@@ -274,16 +276,18 @@ CASE = Case(
             run=rpca_altproj,
             requires="rpca>=0.1.6",
             note=(
-                "accelerated alternating projections, a method that is not convex and gives "
-                "no certificate; it is given the true rank (plus one, because it centres "
-                "the columns); `tol=1e-7`"
+                "accelerated alternating projections with `tol=1e-7`, a method that is not "
+                "convex and gives no certificate; it is given the true rank (plus one, "
+                "because it centres the columns)"
             ),
         ),
         "tensorly": Contender(
             run=tensorly_alm,
             requires="tensorly>=0.9",
-            note="tensor version with one nuclear norm per mode, which solves this problem with "
-            "`reg_E = 2 lam`; `tol=1e-7`, `n_iter_max=500`",
+            note=(
+                "a version for tensors with one nuclear norm per mode, which solves this "
+                "problem with `reg_E = 2 lam`; `tol=1e-7` and `n_iter_max=500`"
+            ),
             sizes=SMALL,
             why_not=LARGE,
         ),
@@ -291,8 +295,10 @@ CASE = Case(
     excluded={
         "decompy (inexact and exact ALM)": "versions up to 1.1.1 fail with numpy 2: "
         "`AttributeError: np.Inf was removed`",
-        "decompy (its other methods)": "solve a different problem, or did not recover the "
-        "matrix with their default settings",
+        "decompy (its other methods)": (
+            "solve a different problem, or do not recover the matrix with their default "
+            "settings"
+        ),
     },
     quality=quality,
     figures={
@@ -320,7 +326,7 @@ CASE = Case(
         ),
         at_most("objective at most 1e-6 above the optimum", "RobustPCA", "excess", 1e-6),
         at_most(
-            "objective at most 1e-12 above the optimum without noise, polished",
+            "polished objective at most 1e-12 above the optimum, without noise",
             "RobustPCA, polished",
             "excess",
             1e-12,
@@ -328,7 +334,7 @@ CASE = Case(
         ),
         at_most("relative duality gap at most 1e-6", "RobustPCA", "gap", 1e-6),
         at_least(
-            "reference takes at least 5 times as long at n = 1000",
+            "the reference takes at least 5 times as long for n = 1000",
             "reference",
             "ratio",
             5,

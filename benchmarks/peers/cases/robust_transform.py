@@ -129,28 +129,34 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "RobustPCA.transform": Contender(run=ours, prepare=fit, peer=False, note="defaults"),
+        "RobustPCA.transform": Contender(
+            run=ours, prepare=fit, peer=False, note="the default parameters"
+        ),
         "plain projection": Contender(
             run=plain_projection,
             prepare=fit,
             peer=False,
-            note="least squares on the same components",
+            note="least squares on the components of `RobustPCA`",
         ),
         "PCA": Contender(
-            run=sklearn_pca, requires="scikit-learn>=1.9", note="fitted on the same rows"
+            run=sklearn_pca,
+            requires="scikit-learn>=1.9",
+            note="`PCA` of scikit-learn, fitted to the rows that `RobustPCA` was fitted to",
         ),
         "known positions": Contender(
             run=told_where,
             peer=False,
-            note="least squares on the true components, using only the correct entries: an "
-            "unattainable reference",
+            note=(
+                "least squares on the true components that uses only the correct entries, a "
+                "reference that no method can attain"
+            ),
         ),
     },
     quality=quality,
     figures={
         "excess": f"l1 norm of the residuals of {JUDGED} rows, divided by the minimum found by "
         "linear programs on the planted space, minus 1",
-        "error": "relative error of the scores, Frobenius norm",
+        "error": "relative error of the scores, in the Frobenius norm",
     },
     targets=(
         at_most(

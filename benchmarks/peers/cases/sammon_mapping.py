@@ -87,23 +87,25 @@ CASE = Case(
     warmup=60,
     work=work,
     contenders={
-        "SammonMapping": Contender(run=ours, peer=False, note="defaults"),
+        "SammonMapping": Contender(run=ours, peer=False, note="the default parameters"),
         "sammon-mapping": Contender(
             run=sammon_package,
             requires="sammon-mapping>=0.0.2",
-            note="defaults: at most 500 diagonal Newton steps",
+            note="the default parameters, with at most 500 diagonal Newton steps",
             sizes=("iris, 149 rows", "digits, 500 rows", "digits, 120 rows"),
             why_not="takes minutes",
         ),
         "MDS": Contender(
-            run=scaling, requires="scikit-learn>=1.9", note="same start; without weights"
+            run=scaling,
+            requires="scikit-learn>=1.9",
+            note="metric scaling from the same start; its stress has no weights",
         ),
     },
     quality=quality,
     figures={"stress": "Sammon's stress"},
     targets=(
         Target(
-            text=("50 times as fast as sammon-mapping, with a lower stress"),
+            text="50 times as fast as sammon-mapping, with a lower stress",
             check=_fifty_times,
         ),
         Target(text="2000 rows in less than 1.5 s", check=_fast),

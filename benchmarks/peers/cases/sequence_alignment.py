@@ -72,7 +72,9 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "pairwise_alignment": Contender(run=ours, peer=False, note="`metric=None`"),
+        "pairwise_alignment": Contender(
+            run=ours, peer=False, note="`metric=None`, which returns the scores"
+        ),
         "biopython": Contender(
             run=biopython, requires="biopython>=1.85", note="`PairwiseAligner`"
         ),

@@ -90,12 +90,12 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "TimeSeriesKMeans": Contender(run=ours, peer=False, note="default"),
+        "TimeSeriesKMeans": Contender(run=ours, peer=False, note="the default parameters"),
         "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note='`metric="dtw"`'),
         "aeon": Contender(
             run=aeon,
             requires="aeon>=1.6",
-            note='`averaging_method="ba"`, `n_init=1`',
+            note='`averaging_method="ba"` and `n_init=1`',
             sizes=("60 x 40", "100 x 128", "300 x 128", "100 x 500"),
             why_not="did not finish within half an hour",
         ),

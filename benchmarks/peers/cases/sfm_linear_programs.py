@@ -133,20 +133,25 @@ CASE = Case(
         "highs": Contender(
             run=machine("highs"),
             peer=False,
-            note='`solver="highs"`, the default: columns by pricing, simplex steps from the '
-            "last basis",
+            note=(
+                '`solver="highs"`, the default, which adds columns by pricing and takes '
+                "simplex steps from the last basis"
+            ),
         ),
         "cvxpy": Contender(
             run=machine("cvxpy"),
             peer=False,
-            note='`solver="cvxpy"`: whole programs, compiled once, costs as a parameter, HiGHS',
+            note=(
+                '`solver="cvxpy"`, which compiles the whole program once, with the costs as '
+                "a parameter, and solves it by HiGHS"
+            ),
             sizes=tuple(SMALL | PUBLISHED),
             why_not="takes minutes",
         ),
         "linprog": Contender(
             run=whole_programs,
             requires="scipy>=1.15",
-            note="whole programs by `scipy.optimize.linprog`, implemented in this benchmark",
+            note="`scipy.optimize.linprog` on whole programs, implemented in this benchmark",
             sizes=tuple(SMALL | PUBLISHED),
             why_not="takes minutes",
         ),
@@ -158,14 +163,18 @@ CASE = Case(
     },
     repeat=3,
     targets=(
-        Target(text="under 0.5 s with the default solver", check=_under_half_a_second),
+        Target(
+            text="takes less than 0.5 s with the default solver", check=_under_half_a_second
+        ),
         at_least(
-            "at least 10 times as fast as the cvxpy solver",
+            "at least 10 times as fast with the default solver as with the cvxpy solver",
             "cvxpy",
             "ratio",
             10,
             sizes=tuple(PUBLISHED),
         ),
-        at_least("the same features", "cvxpy", "same features", 1),
+        at_least(
+            "the features are the same with the cvxpy solver", "cvxpy", "same features", 1
+        ),
     ),
 )

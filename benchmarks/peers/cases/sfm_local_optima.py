@@ -126,26 +126,33 @@ CASE = Case(
         "20 starts": Contender(
             run=machine(n_init=20),
             peer=False,
-            note="linear programs alone: `C=None, alpha=0, n_init=20`",
+            note="`C=None, alpha=0, n_init=20`, which solves linear programs only",
         ),
         "1 start": Contender(run=machine(), peer=False, note="`C=None, alpha=0`"),
         "1 start, rescaled": Contender(
-            run=machine(algorithm="rescaled"), peer=False, note='`algorithm="rescaled"`'
+            run=machine(algorithm="rescaled"),
+            peer=False,
+            note='`C=None, alpha=0, algorithm="rescaled"`',
         ),
         "integer program": Contender(
-            run=exact, requires="scipy>=1.15", note="`scipy.optimize.milp`; weights up to 100"
+            run=exact,
+            requires="scipy>=1.15",
+            note="`scipy.optimize.milp` with weights of at most 100",
         ),
     },
     quality=quality,
     figures={
-        "minimum": "number of problems in which the integer program needs no fewer features",
-        "most above": "number of features above the minimum in the worst problem",
+        "minimum": (
+            "number of problems in which the integer program does not need fewer features"
+        ),
+        "most above": "number of features in excess of the minimum, in the worst problem",
         "features": "mean number of features",
     },
     repeat=1,
     targets=(
         at_least(
-            "the exact minimum in at least 11 of 12 problems with 20 starts (both forms)",
+            "20 starts reach the exact minimum in at least 11 of 12 problems, with both "
+            "formulations",
             "20 starts",
             "minimum",
             11,

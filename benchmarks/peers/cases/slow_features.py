@@ -182,13 +182,18 @@ CASE = Case(
     work=work,
     contenders={
         "SlowFeatureAnalysis": Contender(
-            run=ours, peer=False, note="`degree=2`, linear: `degree=1`"
+            run=ours,
+            peer=False,
+            note="`degree=2` for the expansion, and `degree=1` for the linear sizes",
         ),
         "bare minimum": Contender(
             run=bare_minimum,
             prepare=expand,
             peer=False,
-            note="two `dsyrk` and two `eigh` on prepared arrays; not a complete program",
+            note=(
+                "two `dsyrk` and two `eigh` on prepared arrays, which is not a complete "
+                "program"
+            ),
         ),
         "sksfa": Contender(
             run=sksfa_sfa,
@@ -198,8 +203,11 @@ CASE = Case(
         "deeptime": Contender(
             run=deeptime_tica,
             requires="deeptime>=0.4.5",
-            note="time-lagged independent components at lag 1 (symmetrised in time), "
-            "`scaling=None`: the same problem except for the two ends of the series",
+            note=(
+                "time-lagged independent components at lag 1 (symmetrised in time) with "
+                "`scaling=None`; the problem is the same except for the two ends of the "
+                "series"
+            ),
         ),
     },
     quality=quality,
@@ -210,7 +218,7 @@ CASE = Case(
         "correlation": "correlation of the slowest feature with the planted slow signal",
         "constraints": "largest deviation of the covariance of the features from the identity",
     },
-    memory_unit=("matrices of expanded x expanded features", _matrix_bytes),
+    memory_unit=("multiples of a matrix of expanded x expanded features", _matrix_bytes),
     excluded={
         "MDP (SFANode, SFA2Node)": "version 3.6, the newest, cannot be imported with numpy 2: "
         "`AttributeError: module 'numpy' has no attribute 'typeDict'`",
@@ -226,8 +234,8 @@ CASE = Case(
         ),
         at_least(
             (
-                "linear: at most 1.5 times as long as the bare minimum (which then takes at "
-                "least 0.67 times as long)"
+                "for linear analysis, at most 1.5 times as long as the bare minimum (which "
+                "then takes at least 0.67 times as long)"
             ),
             "bare minimum",
             "ratio",

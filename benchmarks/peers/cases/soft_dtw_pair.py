@@ -60,18 +60,19 @@ CASE = Case(
     repeat=3,
     work=work,
     contenders={
-        "soft_dtw": Contender(run=ours, peer=False, note="default"),
+        "soft_dtw": Contender(run=ours, peer=False, note="the default parameters"),
         "aeon": Contender(
             run=aeon,
             requires="aeon>=1.6",
-            note="`soft_dtw_distance`, the absolute value of the cost",
+            note="`soft_dtw_distance`, which returns the absolute value of the cost",
         ),
         "tslearn": Contender(run=tslearn, requires="tslearn>=0.6", note="`soft_dtw`"),
     },
     quality=quality,
     figures={
         "sum of costs": (
-            "sum over all pairs, which is the same for all contenders except absolute values"
+            "sum over all pairs, which is the same for all contenders except for aeon's "
+            "absolute values"
         )
     },
     targets=(

@@ -122,36 +122,38 @@ CASE = Case(
     warmup=(300, 20),
     work=work,
     contenders={
-        "SparseGaussianProcessRegressor": Contender(run=ours, peer=False, note="defaults"),
+        "SparseGaussianProcessRegressor": Contender(
+            run=ours, peer=False, note="the default parameters"
+        ),
         "BayesianCommitteeMachine": Contender(
             run=committee, peer=False, note="experts of 500 samples"
         ),
         "GaussianProcessRegressor": Contender(
-            run=exact, requires="scikit-learn>=1.9", note="exact, on 1,000 samples"
+            run=exact, requires="scikit-learn>=1.9", note="exact process on 1,000 samples"
         ),
         "Nystroem, RidgeCV": Contender(
             run=nystroem,
             requires="scikit-learn>=1.9",
-            note="the same number of components, gamma 0.5: no variances",
+            note="as many components as inducing inputs, with `gamma=0.5`; gives no variances",
         ),
         "GPy": Contender(
-            run=gpy, requires="GPy>=1.13", note="SparseGPRegression on 5,000 samples"
+            run=gpy, requires="GPy>=1.13", note="`SparseGPRegression` on 5,000 samples"
         ),
     },
     quality=quality,
     figures={
         "error": (
-            "RMSE of the function on new samples, whose noise has the standard deviation 1"
+            "RMSE of the function on new samples, whose noise has a standard deviation of 1"
         ),
         "density": "negative log density of new targets; 1.419 for the true function",
     },
     targets=(
         Target(
-            text="density better than with the exact process on 1,000 samples",
+            text="better density than with the exact process on 1,000 samples",
             check=_better("density", "GaussianProcessRegressor"),
         ),
         Target(
-            text="error lower than with Nystroem features and ridge regression",
+            text="lower error than with Nystroem features and ridge regression",
             check=_better("error", "Nystroem, RidgeCV"),
         ),
     ),

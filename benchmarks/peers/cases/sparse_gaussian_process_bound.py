@@ -128,11 +128,13 @@ CASE = Case(
     work=work,
     contenders={
         "SparseGaussianProcessRegressor": Contender(
-            run=ours, peer=False, note="log_marginal_likelihood"
+            run=ours, peer=False, note="`log_marginal_likelihood`"
         ),
-        "GPy": Contender(run=gpy, requires="GPy>=1.13", note="SparseGP with VarDTC"),
+        "GPy": Contender(run=gpy, requires="GPy>=1.13", note="`SparseGP` with `VarDTC`"),
         "gpytorch": Contender(
-            run=gpytorch_sgpr, requires="gpytorch>=1.15", note="InducingPointKernel, float64"
+            run=gpytorch_sgpr,
+            requires="gpytorch>=1.15",
+            note="`InducingPointKernel` in double precision (float64)",
         ),
     },
     quality=quality,
@@ -141,8 +143,8 @@ CASE = Case(
         "gradient": "norm of the gradient, which depends on the parametrisation",
     },
     targets=(
-        Target(text="at least twice as fast as each peer at 20,000", check=_twice),
-        Target(text="the same bound", check=_equal),
+        Target(text="at least twice as fast as each peer for 20,000 samples", check=_twice),
+        Target(text="the bound is the same as with the peers", check=_equal),
     ),
     repeat=3,
 )

@@ -131,23 +131,28 @@ CASE = Case(
     warmup=("iris", 5),
     work=work,
     contenders={
-        "SparseGaussianProcessClassifier": Contender(run=ours, peer=False, note="defaults"),
+        "SparseGaussianProcessClassifier": Contender(
+            run=ours, peer=False, note="the default parameters"
+        ),
         "GaussianProcessClassifier": Contender(
             run=exact,
             requires="scikit-learn>=1.9",
-            note="Laplace's method with all samples",
+            note="Laplace's method on all samples",
         ),
         "GPflow": Contender(
             run=gpflow_svgp,
             requires="gpflow>=2.9",
-            note=f"SVGP, logistic link, L-BFGS with at most {STEPS} iterations",
+            note=(
+                "`SVGP` with a logistic link, optimised by L-BFGS with at most "
+                f"{STEPS} iterations"
+            ),
         ),
     },
     quality=quality,
     figures={"loss": "log loss on held-out samples"},
     targets=(
         Target(
-            text=("log loss at most .01 above the log loss of any other contender"),
+            text="log loss at most .01 above the log loss of any other contender",
             check=_close,
         ),
         none_faster("no peer is faster", qualifies=lambda row: "loss" in row.quality),

@@ -139,16 +139,19 @@ CASE = Case(
         ),
         "htp": Contender(
             run=ours("htp"), peer=False, note="`algorithm='htp'`",
-            sizes=PURSUITS, why_not="at this size the case compares only l1 solvers",
+            sizes=PURSUITS, why_not="only l1 solvers are compared at this size",
         ),
         "subspace_pursuit": Contender(
             run=ours("subspace_pursuit"), peer=False, note="`algorithm='subspace_pursuit'`",
-            sizes=PURSUITS, why_not="at this size the case compares only l1 solvers",
+            sizes=PURSUITS, why_not="only l1 solvers are compared at this size",
         ),
         "spgl1": Contender(
             run=spectral_projection,
             requires="spgl1>=0.0.3",
-            note="spectral projected gradient, tolerances 1e-9, at most 20,000 steps",
+            note=(
+                "spectral projected gradient with tolerances of 1e-9 and at most 20,000 "
+                "steps"
+            ),
         ),
     },
     quality=quality,
@@ -156,15 +159,17 @@ CASE = Case(
         "error": "relative distance to the planted code",
         "violation": "violation of the constraint, relative to the norm of y",
         "excess": "l1 norm divided by the l1 norm of the planted code, minus 1",
-        "gap": "relative duality gap of the l1 problem, with the residual as dual variable",
+        "gap": (
+            "relative duality gap of the l1 problem, with the residual as the dual variable"
+        ),
     },
     targets=(
         at_most(
             "l1 norm at most 1e-8 above the optimum without noise", "SparseRecovery", "excess",
             1e-8, sizes=[label for label, (*_, noise) in SIZES.items() if not noise],
         ),
-        at_most("gap of 1e-8 with noise", "SparseRecovery", "gap", 1e-8),
-        at_most("constraint kept to 1e-8", "SparseRecovery", "violation", 1e-8),
+        at_most("gap of at most 1e-8 with noise", "SparseRecovery", "gap", 1e-8),
+        at_most("the constraint is violated by at most 1e-8", "SparseRecovery", "violation", 1e-8),
         none_faster(
             "no peer of similar accuracy (violation, and gap with noise or excess without, at "
             "most 1e-6) is faster",

@@ -194,13 +194,13 @@ CASE = Case(
     warmup=(200, 16, "log", 1),
     work=work,
     contenders={
-        "Sparsenet": Contender(run=ours(), peer=False, note="the defaults"),
+        "Sparsenet": Contender(run=ours(), peer=False, note="the default parameters"),
         MORE: Contender(
             run=ours(times=5),
             peer=False,
-            note="`max_iter` five times as large",
+            note="`max_iter` is five times as large",
             sizes=(SMALL, *QUICK),
-            why_not="only compared with the loop",
+            why_not="compared only with the loop",
         ),
         "plain loop": Contender(
             run=textbook,
@@ -212,7 +212,7 @@ CASE = Case(
         "MiniBatchDictionaryLearning": Contender(
             run=sklearn_online,
             requires="scikit-learn>=1.9",
-            note="coordinate descent, no early stopping",
+            note="coordinate descent without early stopping",
         ),
     },
     quality=quality,

@@ -183,9 +183,10 @@ CASE = Case(
         "The data are random strings of 200 to 1,000 symbols (100 to 1,000 for the "
         "gap-weighted kernel), and words of 3 to 12 letters. strkernels sums over the "
         "lengths 1 to p and normalises the kernel; the kernels of this package do the same "
-        "in this benchmark. All contenders run in one thread. Three entries of each matrix "
-        "are compared with loops over the definition; the entries of CountVectorizer differ "
-        "for English because it treats several spaces as one."
+        "in this benchmark. All contenders run in one thread. Three entries of each matrix, "
+        "or one entry for mismatches, are compared with loops over the definition; the "
+        "entries of CountVectorizer differ for English because it treats several spaces as "
+        "one."
     ),
     ours="skmoderndata",
     sizes={**GAPS, **SPECTRA, **MISMATCHES, **WORDS},
@@ -197,31 +198,37 @@ CASE = Case(
     work=work,
     contenders={
         "skmoderndata": Contender(
-            run=ours, peer=False, note="`Normalized(GapWeighted)`, `PSpectrum`, `Mismatch`"
+            run=ours, peer=False, note="`Normalized(GapWeighted)`, `PSpectrum` and `Mismatch`"
         ),
         "strkernels": Contender(
             run=strkernels,
             requires="strkernels>=0.2.15",
-            note="`SubsequenceStringKernel`, compiled C, one pair at a time; GPL",
+            note=(
+                "`SubsequenceStringKernel`, compiled C code that computes one pair at a "
+                "time; its licence is the GPL"
+            ),
             sizes=(
                 *GAPS,
                 "gap-weighted p = 3, 1,000 words",
                 "gap-weighted p = 3, 8 DNA strings",
             ),
-            why_not="its spectrum kernel supports three fixed alphabets",
+            why_not="its spectrum kernel supports only three fixed alphabets",
         ),
         "CountVectorizer": Contender(
             run=count_vectorizer,
-            note="characters, sparse product, in scikit-learn",
+            note=(
+                "counts substrings of characters in scikit-learn, then multiplies the "
+                "sparse counts"
+            ),
             sizes=(*SPECTRA, "spectrum p = 3, 5,000 words", "spectrum p = 4, 50 DNA"),
             why_not="counts only substrings",
         ),
         "neighbourhoods": Contender(
             run=neighbourhoods,
             peer=False,
-            note="the features of `Mismatch`, multiplied",
+            note="multiplies the features of `Mismatch`",
             sizes=("mismatch (5, 1), 1,000 DNA",),
-            why_not="only for mismatches; with (6, 2) the product takes far longer",
+            why_not="computed only for mismatches; with (6, 2) the product takes far longer",
         ),
     },
     quality=quality,

@@ -211,39 +211,44 @@ CASE = Case(
     warmup=(100, 100, 5, 0.0, 1),
     work=work,
     contenders={
-        "SupportFeatureMachine": Contender(run=machine(), peer=False, note="defaults"),
+        "SupportFeatureMachine": Contender(
+            run=machine(), peer=False, note="the default parameters"
+        ),
         "splicing": Contender(
             run=machine(algorithm="splicing"),
             peer=False,
-            note='`algorithm="splicing"`, the default for large tables only',
+            note='`algorithm="splicing"`, which is the default only for large tables',
         ),
         "hard margin": Contender(
             run=machine(C=None),
             peer=False,
             note="`C=None`",
             sizes=tuple(CLEAN),
-            why_not="only for correct labels; see the first sizes",
+            why_not="suitable only for correct labels; see the first sizes",
         ),
         "class centres": Contender(
             run=machine(C=None, formulation="centers"),
             peer=False,
             note='`C=None, formulation="centers"`',
             sizes=tuple(CLEAN),
-            why_not="only for correct labels; see the first sizes",
+            why_not="suitable only for correct labels; see the first sizes",
         ),
         "L1-SVM": Contender(
             run=l1_machine,
             requires="scikit-learn>=1.9",
-            note='`LinearSVC(penalty="l1")`, C chosen from 5 values by 5-fold cross-validation',
+            note=(
+                '`LinearSVC(penalty="l1")`, whose C is chosen from 5 values by 5-fold '
+                "cross-validation"
+            ),
         ),
         "stability selection": Contender(
             run=stability_selection,
             requires="scikit-learn>=1.9",
             note=(
-                '`LinearSVC(penalty="l1")` on 50 halves of the samples; keeps the features '
-                "that are among the first $\\sqrt{p / 2}$ to enter in three quarters of the "
-                "halves (at most one wrong feature is expected), implemented in this benchmark; "
-                "then fits `LinearSVC` to these features"
+                "`LinearSVC` on the features that are among the first $\\sqrt{p / 2}$ to "
+                'enter `LinearSVC(penalty="l1")` in three quarters of 50 halves of the '
+                "samples (at most one wrong feature is expected); implemented in this "
+                "benchmark"
             ),
             sizes=tuple(name for name in CLEAN | NOISY if "10,000" not in name),
             why_not="takes minutes",
@@ -252,15 +257,17 @@ CASE = Case(
             run=elimination,
             requires="scikit-learn>=1.9",
             note=(
-                "recursive elimination by a linear SVM; removes a tenth of the features at "
-                "a time and is given the number of relevant features"
+                "recursive elimination by a linear SVM that removes a tenth of the features "
+                "at a time; it is given the number of relevant features"
             ),
         ),
         "abess": Contender(
             run=best_subset,
             requires="abess>=0.4.11",
-            note="best subset selection, logistic loss; up to 11 features by its information "
-            "criterion",
+            note=(
+                "best subset selection with the logistic loss; its information criterion "
+                "chooses up to 11 features"
+            ),
         ),
     },
     quality=quality,
@@ -268,15 +275,15 @@ CASE = Case(
         "exact": "number of draws in which exactly the relevant features are found",
         "found": "mean number of relevant features found",
         "features": "mean number of features",
-        "error": "mean test error, per cent",
-        "worst error": "test error of the worst draw, per cent",
+        "error": "mean test error, in per cent",
+        "worst error": "test error of the worst draw, in per cent",
     },
     repeat=3,
     targets=(
         at_least(
             (
-                "five relevant features, correct labels: exactly these features in at least "
-                "4 of 5 draws"
+                "for five relevant features and correct labels, exactly these features are "
+                "found in at least 4 of 5 draws"
             ),
             "SupportFeatureMachine",
             "exact",
@@ -284,22 +291,22 @@ CASE = Case(
             sizes=tuple(CLEAN),
         ),
         at_most(
-            "mean error at most 1 % in these draws",
+            "the mean error in these draws is at most 1 %",
             "SupportFeatureMachine",
             "error",
             1.0,
             sizes=tuple(CLEAN),
         ),
         at_least(
-            "ten relevant features, 5 % of the labels wrong: exactly these features in at "
-            "least 4 of 5 draws",
+            "for ten relevant features and 5 % wrong labels, exactly these features are "
+            "found in at least 4 of 5 draws",
             "SupportFeatureMachine",
             "exact",
             4,
             sizes=("200 x 1,000, 10 relevant, 5 % wrong",),
         ),
         Target(
-            text=("for comparison: features and errors of the cross-validated L1-SVM"),
+            text="for comparison: features and errors of the cross-validated L1-SVM",
             check=_fewer_than_l1,
         ),
     ),

@@ -127,28 +127,40 @@ CASE = Case(
     warmup=15,
     work=work,
     contenders={
-        "AllSubtree": Contender(run=ours, peer=False, note="from nested tuples"),
+        "AllSubtree": Contender(
+            run=ours, peer=False, note="computes the kernel from nested tuples"
+        ),
         "memoised loop": Contender(
             run=loop,
             peer=False,
-            note="Python, all pairs of nodes; implemented in this benchmark",
+            note="a Python loop over all pairs of nodes; implemented in this benchmark",
             sizes=LOOPS,
             why_not="takes minutes",
         ),
         "loop over productions": Contender(
             run=loop_over_productions,
             peer=False,
-            note="the same, but only over pairs of nodes with equal productions",
+            note=(
+                "a Python loop over only those pairs of nodes that have equal productions; "
+                "implemented in this benchmark"
+            ),
             sizes=LOOPS,
             why_not="takes minutes",
         ),
     },
     quality=quality,
-    figures={"difference": "largest relative difference from the loop, on twelve trees"},
+    figures={
+        "difference": ("largest relative difference from the memoised loop, on twelve trees")
+    },
     targets=(
-        at_most("values equal to the loop", "AllSubtree", "difference", 1e-12),
+        at_most(
+            "values equal to the values of the memoised loop",
+            "AllSubtree",
+            "difference",
+            1e-12,
+        ),
         at_least(
-            "the loop takes at least 200 times as long for 200 trees",
+            "the memoised loop takes at least 200 times as long for 200 trees",
             "memoised loop",
             "ratio",
             200,

@@ -115,14 +115,18 @@ CASE = Case(
     warmup=(15, molecules),
     work=work,
     contenders={
-        "WeisfeilerLehman": Contender(run=ours, peer=False, note="from labels and edges"),
+        "WeisfeilerLehman": Contender(
+            run=ours, peer=False, note="computes the kernel from labels and edges"
+        ),
         "GraKeL": Contender(
-            run=grakel, requires="grakel>=0.1.11", note="`base_graph_kernel=VertexHistogram`"
+            run=grakel,
+            requires="grakel>=0.1.11",
+            note="`WeisfeilerLehman` with `base_graph_kernel=VertexHistogram`",
         ),
         "plain counts": Contender(
             run=lambda problem: plain(problem.graphs),
             peer=False,
-            note="nested tuples; implemented in this benchmark",
+            note="counts in dictionaries of nested tuples; implemented in this benchmark",
         ),
     },
     quality=quality,
