@@ -263,7 +263,7 @@ def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> Non
     Samples with less than half of the largest violation wait, because steps along other weights
     may remove their violation. `violation` is zero for stored rows, and is overwritten.
     """
-    store.used[ends] = store.clock + 1  # protect these rows: if the store is full, new rows replace others
+    store.used[ends] = store.clock + 1  # new rows must replace other rows
     ends = ends[store.slot[ends] < 0]
     violation[ends] = 0.0
     enough = max(level, 0.5 * float(violation.max()))
