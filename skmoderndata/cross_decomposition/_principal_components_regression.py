@@ -565,7 +565,7 @@ class PrincipalComponentsRegression(
     def _kernel_components(self, X, rows, w, roots, enough):
         """Compute components in feature space from the kernel matrix or in a span of samples."""
         gram = self._gram = gram_of(self, X, w)
-        # An approximation has at most `max_rank` components, so more components need the exact
+        # An approximation has at most `max_rank` components, so more components need the dual
         # solver.
         many = False
         if not isinstance(self.n_components, str):
