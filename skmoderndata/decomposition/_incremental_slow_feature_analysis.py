@@ -426,7 +426,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == id_before))
             )
 
-        # until the origin is final, start again from all rows so far
+        # until the origin is final, start again from all rows seen so far
         if beginning is not None:
             beginning = beginning.followed_by(X, follows)
             X = beginning.X
