@@ -191,7 +191,7 @@ def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
     if len(patches) == 0:
         return
 
-    # Keep the atoms if the holes leave too little from which to learn
+    # Keep the atoms if the holes leave too few patches from which to learn
     if seen is not None and len(patches) < PATCHES_PER_ATOM * len(atoms):
         return
 
