@@ -33,7 +33,7 @@ class State(NamedTuple):
 
     stream: Stream
     thresholds: np.ndarray  # (n_ranks - 1,)
-    late: np.ndarray  # sum of the changes of the thresholds, each multiplied by its time
+    late: np.ndarray  # sum of the threshold changes, each multiplied by the time of the change
 
 
 class Window(NamedTuple):
