@@ -58,7 +58,7 @@ def dct_dictionary(shape, n_atoms=None):
             f"shape={shape}."
         )
 
-    # On an axis of one or two values, equally spaced frequencies give equal cosines.
+    # On an axis of one or two values, more frequencies than values give repeated cosines.
     if any(c > n and n <= 2 for n, c in pairs):
         fewer = tuple(n if n <= 2 else c for n, c in pairs)
         raise ValueError(
