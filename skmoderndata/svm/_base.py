@@ -45,7 +45,8 @@ CORE_CONSTRAINTS = {
 
 # Number of reference samples; samples equally similar to all of them count as copies.
 TOLD_APART = 16
-# Maximum number of samples per kernel row in memory; with more, a warning is issued.
+# Maximum number of samples per kernel row in memory; with more samples per row, a warning is
+# issued.
 FEW_ROWS = 100
 
 
