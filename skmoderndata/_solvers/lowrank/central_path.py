@@ -52,13 +52,13 @@ MAX_STEPS = 40
 # Maximum number of conjugate gradient steps for a Newton step; two to five usually suffice.
 MAX_CG = 40
 
-# Smallest ratio of a component of M after a Newton step to the one before.
+# Minimum ratio of a component of M after a Newton step to the one before.
 SMALLEST_RATIO = 0.1
 
-# Smallest fraction of a Newton step.
+# Minimum fraction of a Newton step.
 SHORTEST = 1e-2
 
-# Gap of f, in multiples of the tolerance, from which the gap of L is computed.
+# Maximum gap of f, in multiples of the tolerance, at which the gap of L is computed.
 NEARLY = 1.5
 
 # Maximum number of rounds of the quadratic program of a row, per column.

@@ -46,7 +46,7 @@ DECIDED_LOOKS = tuple(range(12, 45, 3))
 GROWING_PASSES = 45
 
 # Minimum ratio of the sides of a noisy table for which the central path is faster.
-ELONGATED = 4
+ELONGATED = 3
 
 # Maximum number of passes without a decision.
 DECIDING_PASSES = 1000
