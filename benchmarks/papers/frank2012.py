@@ -118,10 +118,12 @@ def _sources(X, seed, epsilon):
     )
 
     k = N_SOURCES
-    ours = MultiAssignmentClustering(k, random_state=seed).fit(X)
+    ours = MultiAssignmentClustering(k, prior="uniform", random_state=seed).fit(X)
     epsilon.append(ours.epsilon_)
     yield "default", ours.components_
-    refined = MultiAssignmentClustering(k, refine="gibbs", random_state=seed).fit(X)
+    refined = MultiAssignmentClustering(
+        k, prior="uniform", refine="gibbs", random_state=seed
+    ).fit(X)
     yield "gibbs", refined.components_
     centres = KMeans(k, n_init=10, random_state=seed).fit(X.astype(float)).cluster_centers_
     yield "KMeans", centres > 0.5
@@ -138,7 +140,7 @@ def _recovered(k, seed):
     from skmoderndata.metrics import source_mismatch
 
     X, sources = overlapping_sources(0.0, seed, k=k, p=12 * k)
-    model = MultiAssignmentClustering(k, random_state=seed).fit(X)
+    model = MultiAssignmentClustering(k, prior="uniform", random_state=seed).fit(X)
     same = (model.inverse_transform(model.assignments_) == X).all()
     return same and source_mismatch(sources, model.components_) == 0
 

@@ -219,10 +219,9 @@ FAMILIES = {
         relative=False,
         means="wrong bits against the rows without noise, within half a point",
         reason=(
-            "The likelihood of all sets of sources is annealed from several starts. "
-            "`DiscreteBasis` needs milliseconds, and on five of the ten tables it leaves less "
-            "than half as many wrong bits. Use `DiscreteBasis`, unless you need probabilities "
-            "or the noise model."
+            "The likelihood of all sets of sources is annealed from several starts, while "
+            "`DiscreteBasis` needs milliseconds for about as many wrong bits. Use "
+            "`DiscreteBasis`, unless you need probabilities or the noise model."
         ),
     ),
 }
