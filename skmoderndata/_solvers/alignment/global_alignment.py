@@ -41,7 +41,7 @@ POWERS = (
 TARGET = 1000
 # Smallest exponent at which a double has full precision.
 MIN_EXPONENT = int(np.finfo(np.float64).minexp)
-# Number of rows between two renewals of the scale.
+# Number of rows between two renewals of the scales of the lanes.
 PERIOD = 8
 # Largest ``rate |x - z|^2`` for which sums are not computed in logarithms.
 PLAIN_COST = 1000 * LOG2
