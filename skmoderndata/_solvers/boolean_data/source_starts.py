@@ -104,7 +104,7 @@ def one_start(
     with one_blas_thread():
         annealed = sample if settings.refit else data
 
-        # use the sources of the discrete basis problem, or random rows and annealed EM
+        # start from the sources of the discrete basis problem, or from random rows and annealed EM
         if kind == "greedy":
             U = greedy_sources(sample, settings, rng)
             beta = np.where(U, SURE, 1 - SURE)
@@ -252,7 +252,8 @@ def greedy_sources(data: Data, settings: Settings, rng: np.random.RandomState) -
         cheapest = min(searches, key=lambda search: search.cost)
         return cheapest.components
 
-    # if all bits are observed, search on packed bits and keep the cheapest threshold
+    # if all bits are observed, search on packed bits with every threshold, and keep the solution
+    # of the lowest cost
     p = data.shape[1]
     words = pack_bits(data.X)
     columns = transpose_packed(words, p)
