@@ -38,7 +38,7 @@ def code_by_coordinate_descent(first, signals, active, scratch, G, codes, R, ste
                 code[j] = start[j]
             return i
 
-        # list the atoms in use, for the residual
+        # list the atoms in use, to compute the residual from them
         steps[i] = n_sweeps
         t = ZERO
         index = active.chosen

@@ -56,7 +56,7 @@ def _dual_norms(C, positive, largest):
         value = 0.0
         for j in range(C.shape[1]):
             c = C[i, j] if positive else abs(C[i, j])
-            # the comparison lets NaN through
+            # let NaN through, which fills the row if the residual contains NaN
             if not c <= value:
                 value = c
         largest[i] = value

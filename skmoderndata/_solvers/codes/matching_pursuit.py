@@ -315,7 +315,7 @@ def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
             for q in range(t):
                 rho -= z[q] * (b[i, index[q]] + c[index[q]])
 
-            # find the largest correlation, unless the pursuit ends
+            # find the largest correlation, and check whether the pursuit ends
             for j in range(k):
                 score[j] = c[j] if c[j] > 0.0 and a[j] == 0.0 else 0.0
             new = largest_entry(bits, k, low)
