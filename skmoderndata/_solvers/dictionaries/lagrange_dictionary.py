@@ -34,7 +34,7 @@ from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, Worst
 
 # Largest momentum used for the atoms.
 FURTHEST = 0.9
-# Tolerance for the gap of the atoms, relative to the objective.
+# Tolerance for the duality gap of the atoms, relative to the objective.
 DUAL_TOL = 1e-10
 # Minimum and maximum number of candidates for idle atoms that are examined together; each
 # examination takes a pass over all blocks.
