@@ -78,7 +78,7 @@ class Whitened(NamedTuple):
     # like `whiten`; coef @ c are the weights, and basis @ coef @ c the dual coefficients
     coef: Any
     rank: int  # number of directions; -1 if the kernel is indefinite
-    omega: Any = None  # (q,), eigenvalues of the columns of `whiten`
+    omega: Any = None  # (q,), eigenvalues that belong to the columns of `whiten`
 
 
 class Pairs(NamedTuple):
