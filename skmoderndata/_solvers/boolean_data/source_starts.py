@@ -115,7 +115,8 @@ def one_start(
         if settings.refit:
             return refined(data, sample, model, settings, rng, progress, n_iter=n_iter)
 
-        # without a refit, return the emissions as probabilities
+        # without a refit, return the emissions as probabilities; after a greedy start, fit them at
+        # the last temperature
         if kind == "greedy":
             last = settings._replace(schedule=settings.schedule[-1:])
             model, n_iter = anneal(data, model, last, progress=progress)
