@@ -23,8 +23,8 @@ LARGEST_GROUP = 64
 # Number of blocks whose results are held in memory at a time.
 BLOCKS_AT_ONCE = 16
 # Minimum energy of the difference between the noisy and the coded mean of a group, relative to the
-# energy expected from noise alone; this energy varies much because overlapping patches share
-# noise.
+# energy expected from noise alone; the energy of the noise varies much because overlapping patches
+# share noise.
 CLEAR_DIFFERENCE = 1.5
 
 
