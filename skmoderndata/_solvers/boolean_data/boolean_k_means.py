@@ -116,7 +116,7 @@ def _draw(block, best, targets, before, n):
     distance = distances[:, best]
     ends = before[block.first] + np.cumsum(distance)
     index = np.searchsorted(ends, targets, side="right")
-    last = block.first + len(words) == n  # rounding errors may lift a target above the last sum
+    last = block.first + len(words) == n  # targets may exceed the sum by rounding errors
     inside = (targets >= before[block.first]) & ((index < len(words)) | last)
     index = np.minimum(index, len(words) - 1)
     drawn = tuple((int(draw), words[index[draw]]) for draw in np.flatnonzero(inside))
