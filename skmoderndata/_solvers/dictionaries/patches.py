@@ -246,8 +246,8 @@ def noise_level(image: Array) -> float:
     texture = (wide + high).sum(axis=2).ravel()[index]
     patches = take_patches(image, grid, index).astype(np.float64, copy=False)
 
-    # keep patches with no more texture than noise alone, and use the smallest variance of these
-    # patches along any direction [Liu, Tanaka and Okutomi 2013]
+    # keep patches with no more texture than noise alone, and use their variance along the
+    # directions in which they vary least [Liu, Tanaka and Okutomi 2013]
     limit = _texture_of_noise(channels)
     flat = np.ones(len(index), np.bool_)
     variance = _smallest_variance(patches)
