@@ -42,7 +42,7 @@ class KMeansResult(NamedTuple):
     labels: Array  # nearest centre of each sample, (n,)
     # clusters whose weighted means are the centres, (n,); equal to `labels` if converged
     members: Array
-    # squared norms of the centres times the squared weights of their clusters, (k,)
+    # squared norms of the centres times the squared weights of the clusters in `members`, (k,)
     inner: Array
     objective: float  # sum of w_i |phi_i - centre|^2 for `members`
     n_iter: int  # number of passes over the samples
