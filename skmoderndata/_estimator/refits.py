@@ -23,7 +23,7 @@ from skmoderndata._solvers.common.tolerances import RANK_TOL
 # Number of seconds in a minute, and number of seconds in an hour.
 MINUTE = 60
 HOUR = MINUTE * MINUTE
-# Number of lines of progress that a bootstrap prints.
+# Maximum number of lines of progress that a bootstrap prints.
 LINES = 20
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from skmoderndata._solvers.lowrank.quantiles import QUARTILES
 
-# Number of rows used to estimate the scales of the columns.
+# Maximum number of rows used to estimate the scales of the columns.
 N_ROWS = 500
-# Maximum number of entries that are read to estimate the scales.
+# Maximum number of entries that are read to estimate the scales, unless LEAST_ROWS rows have more.
 N_ENTRIES = 500_000
 # Minimum number of rows for a comparison of scales; with fewer rows, columns of equal scale may
 # differ by more than the limit.
