@@ -10,7 +10,7 @@ import numpy as np
 import skmoderndata
 from skmoderndata._estimator.plotting import figure_size
 
-# Number of bands of rows in the picture of the gaps.
+# Maximum number of bands of rows in the picture of the gaps.
 N_BANDS = 200
 # Maximum number of columns in a picture.
 MAX_SHOWN = 20

@@ -23,7 +23,7 @@ from skmoderndata._guide.data_facts import (
 )
 from skmoderndata._solvers.common.blocks import is_dask
 
-# Number of suggestions.
+# Maximum number of suggestions.
 N_SUGGESTIONS = 3
 # Minimum ratio of the scales of columns at which the code includes a scaler.
 SCALES_DIFFER = 10.0
