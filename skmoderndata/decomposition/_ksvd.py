@@ -56,8 +56,8 @@ from skmoderndata.decomposition._base import FromCodes, check_initial_atoms
 
 # Number of signals per atom for the initialisation by sparse coding neural gas.
 GAS_STEPS = 100
-# Number of signals per atom between two updates within a pass. Updating twice as often takes more
-# time and gains nothing.
+# Maximum number of signals per atom between two updates within a pass. Updating twice as often
+# takes more time and gains nothing.
 SIGNALS_PER_ATOM = 8
 
 

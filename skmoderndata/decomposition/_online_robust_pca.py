@@ -46,8 +46,8 @@ from skmoderndata.decomposition._robust_base import (
     split_rows,
 )
 
-# Number of rows from which the noise, the number of components and the initial components are
-# estimated.
+# Maximum number of rows from which the noise, the number of components and the initial components
+# are estimated.
 START_ROWS = 200
 # Tolerance of pursuit for the first rows: largest relative duality gap.
 START_TOL = 1e-3

@@ -34,8 +34,8 @@ from skmoderndata.decomposition._robust_base import (
     terms_in_units,
 )
 
-# Number of rows of a table in blocks from which the noise is estimated, and with it whether the
-# entries are exact.
+# Maximum number of rows of a table in blocks from which the noise is estimated, and with it
+# whether the entries are exact.
 SAMPLE = 5_000
 # Largest share of outlying rows with rows="auto"; a larger group counts as structure.
 ROW_SHARE = 0.25
