@@ -56,8 +56,8 @@ from skmoderndata.gaussian_process._inducing_base import (
     value_and_gradient,
 )
 
-# Number of rows per inducing input that are collected from a stream before hyperparameters are
-# optimised.
+# Minimum number of rows per inducing input that are collected from a stream before hyperparameters
+# are optimised.
 ROWS_PER_POINT = 8
 
 
