@@ -14,7 +14,7 @@ from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.tolerances import ACCUMULATED_ROUNDING
 
-# Number of samples used to estimate the typical margin of a class.
+# Approximate number of samples, over all classes, used to estimate the typical margin of a class.
 MARGIN_SAMPLES = 500
 
 
