@@ -28,7 +28,7 @@ from skmoderndata._kernelized.landmarks import (
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.margins.core_blocks import Answer, RowSet, WorstRows
 
-# Number of rows fetched before the first pass.
+# Maximum number of rows drawn before the first pass.
 SAMPLE = 5000
 # Maximum number of rows fetched by a pass, unless more rows than this have weight.
 FEWEST_BROUGHT = 512

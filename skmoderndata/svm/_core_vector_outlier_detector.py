@@ -43,7 +43,7 @@ from skmoderndata.svm._blocks_base import (
     search_in_blocks,
 )
 
-# Number of samples on which the cost that yields the requested slack is determined.
+# Maximum number of samples on which the cost that yields the requested slack is determined.
 COST_SAMPLE = 1000
 
 

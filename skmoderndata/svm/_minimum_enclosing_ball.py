@@ -36,7 +36,7 @@ from skmoderndata._solvers.margins.enclosing_ball import (
 from skmoderndata.svm._base import diagonal_by_blocks
 from skmoderndata.svm._blocks_base import CoreTable, Largest, RowReader, refuse_in_blocks
 
-# Number of rows from which the parameters of a kernel are determined.
+# Maximum number of rows from which the parameters of a kernel are determined.
 JUDGED = 1000
 
 
