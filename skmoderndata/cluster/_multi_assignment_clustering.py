@@ -447,7 +447,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if doubled:
             stream = stream._replace(n_searched=stream.n_seen)
 
-        # update the sources, then the noise, using soft counts if there are any
+        # update the sources, then the noise, from soft counts unless there are none for some rate
         U = improve_sources(model, total)
         counts = rates
         if rates.sum(axis=1).min() < 1:
