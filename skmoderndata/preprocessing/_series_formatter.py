@@ -160,7 +160,7 @@ def series_of_frame(X, name):
             "select the columns with series."
         )
 
-    # Store each channel in one cell.
+    # Join the channels of each row, one in each cell, to a series.
     series = []
     for i, cells in enumerate(zip(*columns, strict=True)):
         channels = [np.asarray(cell) for cell in cells]
