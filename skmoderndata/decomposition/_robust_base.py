@@ -16,7 +16,7 @@ from skmoderndata._solvers.lowrank.table_units import in_units
 MOST_MARKED = 0.5
 # Minimum size of the smaller side of a table at which errors can be detected.
 LEAST_SIDE = 8
-# Maximum ratio of the requested number of components to the number of components above the noise.
+# Maximum ratio of the number of components to the number of components above the noise.
 MOST_OF_RANK = 2
 # Number of components, as a fraction of the smaller side of a table, from which they leave no
 # freedom to detect errors.
