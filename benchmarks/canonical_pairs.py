@@ -179,8 +179,8 @@ def false_pairs_of_kernels(runs):
     found = pairs_found(KernelCCA(2), lambda run: curved_views(run, 0.0), runs)
     share = float((found > 0).mean())
     text = (
-        f"The table shows the same fraction for Gaussian kernels and two views of {SHAPE[0]} rows "
-        "and 3 normal\ncolumns each."
+        "The table shows the fraction of runs with false pairs for Gaussian kernels and two "
+        f"views\nof {SHAPE[0]} rows and 3 normal columns each."
     )
     return Section(
         text,
@@ -358,7 +358,7 @@ def loadings(runs):
         least = min(least, first, second)
 
     text = (
-        "The views have 6 and 5 columns and share two factors, of correlation .8 and .5. The "
+        "The views have 6 and 5 columns and share two factors with correlations of .8 and .5. The "
         "loadings of the\npopulation are computed from 200,000 rows. The table shows the "
         "fraction of these loadings that lie\nin their 95 % intervals, each computed from 100 "
         "bootstrap samples."

@@ -95,34 +95,39 @@ REASONS = {
     "BridgeRegression": (
         "its penalty is a quarter of the penalty of `Lasso()`, and the exponents differ"
     ),
-    "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
+    "ConvexNMF": (
+        "its two components (the default) are means of rows; `NMF()` has as many components as "
+        "the table has columns"
+    ),
     "DTWNeighborsClassifier": (
         "aligns values at different times, which are not comparable in standardised "
-        "columns; ahead on raw columns"
+        "columns; it is ahead on raw columns"
     ),
-    "DictionaryClassifier": "designed for at least 20 columns, and warns if there are fewer",
+    "DictionaryClassifier": "is designed for at least 20 columns, and warns if there are fewer",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
-    "KernelCCA": "regularised by the variance of a whole view, so columns with small units "
+    "KernelCCA": "is regularised by the variance of a whole view, so columns with small units "
     "are lost",
-    "KernelGraphEmbedding": "two components by default; `Nystroem()` has 100",
-    "LaplacianEmbedding": "two components, like `Isomap()`, which preserves distances",
+    "KernelGraphEmbedding": "has two components by default; `Nystroem()` has 100",
+    "LaplacianEmbedding": (
+        "has two components, like `Isomap()`, but only `Isomap()` preserves distances"
+    ),
     "MultiAssignmentClustering": COPIES,
     "ProbabilisticLSA": "models counts, and these tables contain none",
-    "RBFNetworkRegressor": "one width for all columns, so columns with large units dominate; "
-    "ahead on standardised columns",
+    "RBFNetworkRegressor": "uses one width for all columns, so columns with large units dominate; "
+    "it is ahead on standardised columns",
     "RoleMiner": COPIES,
     "RoundedSVD": COPIES,
-    "SVDD": "leaves a tenth of the rows outside, whereas `OneClassSVM()` leaves half outside: it "
-    "keeps more rows and "
-    "finds fewer outliers",
-    "SemiNMF": "two components by default; `NMF()` keeps all columns",
-    "SparseNMF": "two components by default; `NMF()` keeps all columns",
-    "SparseRepresentationClassifier": "designed for at least 20 columns, and warns if there are "
-    "fewer",
+    "SVDD": "leaves a tenth of the rows outside, whereas `OneClassSVM()` leaves half outside, so "
+    "it keeps more rows and finds fewer outliers",
+    "SemiNMF": "has two components by default; `NMF()` has as many as the table has columns",
+    "SparseNMF": "has two components by default; `NMF()` has as many as the table has columns",
+    "SparseRepresentationClassifier": (
+        "is designed for at least 20 columns, and warns if there are fewer"
+    ),
     "TimeSeriesKMeans": (
         "aligns values at different times, which are not comparable in standardised "
-        "columns; equal on raw columns"
+        "columns; both classes are equal on raw columns"
     ),
 }
 
@@ -449,7 +454,7 @@ def page(rows):
         "How well does each class do on ordinary tables, compared with the closest scikit-learn",
         "class (columns 'closest')? Both classes use their defaults, and nothing is tuned. The",
         "tables are real data sets, raw and standardised. Scores are accuracies, R2 or",
-        "correlations: at most 1, and higher is better.",
+        "correlations; they are at most 1, and higher is better.",
         "",
         "| class | closest estimator | raw | closest | standardised | closest |",
         "|---|---|---|---|---|---|",

@@ -78,7 +78,7 @@ TEXT = """# How many components?
 
 How often does `EntrySearchCV` find the planted number of components? There are twenty
 tables of each kind. Each search compares 1 to 8 components (2 to 8 sources) in five
-folds, with default parameters otherwise, on one core. The target also limits the
+folds, with otherwise default parameters, on one core. The target also limits the
 median time of a choice to 10 s. `GridSearchCV` holds out rows and chooses the best
 `score`.
 

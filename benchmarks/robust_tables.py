@@ -188,11 +188,12 @@ def verdicts(every):
     text = (
         "The sets have six shapes, from 40 x 200 to 500 x 30. The exact sets have a rank of\n"
         "2, 5, 10 or 20 % of the smaller side and errors in 0, 5, 10 or 20 % of the cells.\n"
-        "Their cells are normal, integer, rounded to single precision, positive, with errors\n"
-        "of one sign, or with 30 % missing. An exact set classified as noisy counts as wrong\n"
-        f"if pursuit recovers it in {EXACT_PASSES} passes. The noisy sets have noise of 1e-4 to\n"
-        "0.5 standard deviations of the low-rank table (rank 0 to 20 %, errors in 0, 5 or 20 %).\n"
-        "The tables of scikit-learn are digits, breast cancer, wine, diabetes and iris, each\n"
+        "Their cells are normal, integer, rounded to single precision or positive, or the errors\n"
+        "have one sign, or 30 % of the cells are missing. An exact set classified as noisy\n"
+        f"counts as wrong if pursuit recovers it in {EXACT_PASSES} passes. The noisy sets have\n"
+        "noise of 1e-4 to 0.5 standard deviations of the low-rank table (rank 0 to 20 %, errors\n"
+        "in 0, 5 or 20 %). The tables of scikit-learn are digits, breast cancer, wine, diabetes\n"
+        "and iris, each "
         "raw and standardised; all of them are noisy."
     )
     names = (
@@ -344,7 +345,7 @@ def columns(every):
         worst = max(worst, found / known)
     text = (
         "The low-rank table has rank 3 and unit variance; the noise of each column is\n"
-        "`.3 exp(spread z)`, with z normal. The figures are root mean square errors: of\n"
+        "`.3 exp(spread z)`, with z normal. The figures are the root mean square errors of\n"
         "`low_rank_`, of weighted least squares with the true rank, noise and errors\n"
         '("oracle"), and of `RobustPCA` on tables with noise of .3 in all columns ("equal\n'
         f'noise"). All figures are medians of {SEEDS} draws.'

@@ -81,11 +81,12 @@ ENTRY = Entry(
     cites="Bauer, van der Wilk, Rasmussen: Understanding probabilistic sparse Gaussian process "
     "approximations. Advances in Neural Information Processing Systems 29, 2016.",
     source=(
-        "according to section 3, FITC can severely underestimate the noise variance, whereas "
-        "VFE overestimates it. VFE improves with additional inducing inputs, whereas FITC "
-        "may ignore them. VFE recovers the exact process, whereas FITC does not. The section "
-        "states this in words, without numbers. Because it is not a bound, the objective of "
-        "FITC may exceed the exact likelihood and may fall when inducing inputs are added."
+        "according to section 3, FITC can severely underestimate the noise variance, "
+        "whereas VFE overestimates it. VFE improves with additional inducing inputs, "
+        "whereas FITC may ignore them. VFE recovers the exact process, whereas FITC does "
+        "not. The section states this in words, without numbers. The objective of FITC is "
+        "not a bound, so it may exceed the exact likelihood and may fall when inducing "
+        "inputs are added."
     ),
     values=values,
     remarks=(

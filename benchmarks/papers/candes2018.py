@@ -107,10 +107,11 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "Ours is the mean and the standard deviation over 30 draws of data and knockoffs, with "
-        "the lasso and its penalty chosen by cross-validation, as in both sources. A printed draw "
-        "agrees if it lies within two standard deviations. `KnockoffSelector` uses "
-        'construction="sdp" for 200 features and "equicorrelated" for 500; knockpy uses a third '
-        "construction, which `KnockoffSelector` does not have."
+        "We print the mean and the standard deviation over 30 draws of data and knockoffs. "
+        "As in both sources, we use the lasso, whose penalty is chosen by cross-validation. "
+        "A printed draw agrees if it lies within two standard deviations. "
+        '`KnockoffSelector` uses `construction="sdp"` for 200 features and '
+        '`"equicorrelated"` for 500; knockpy uses a third construction, which '
+        "`KnockoffSelector` does not have."
     ),
 )

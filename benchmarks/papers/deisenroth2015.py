@@ -66,10 +66,10 @@ ENTRY = Entry(
     values=values,
     remarks=(
         "We replace the data of the paper by Friedman's function with noise of standard "
-        "deviation 1, and give means over three draws. The combination gpoe does not have "
+        "deviation 1, and give means over three draws. The combination `gpoe` does not have "
         "the expected rank. If the experts are good, its variances are too large, which "
-        "lowers the density of new targets. If the experts are poor, large variances make it "
-        "the best combination."
+        "lowers the density of new targets. If the experts are poor, large variances make "
+        "it the best combination."
     ),
     not_reached=tuple(f"{n} experts of {N_SAMPLES // n} samples, all" for n in (10, 40, 160)),
 )

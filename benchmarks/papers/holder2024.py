@@ -82,11 +82,12 @@ ENTRY = Entry(
     "`tsml_eval/publications/clustering/kasba/results` of the authors' repository tsml-eval.",
     values=values,
     remarks=(
-        "The authors start once from medoids chosen by k-means++; `KMedoids` keeps the best of "
-        "ten starts. Both end in the same medoids, so the indices agree to all digits. On ACSF1, "
-        "a single start from the greedy choice, the default, ends in a minimum that is 0.3 % "
-        "higher, with an index of 0.227. Nearly all indices are low: the classes of these sets "
-        "are not the clusters that this distance finds. The benchmark uses the sets that are "
-        "available: in the folder that `UCR_ARCHIVE` names, or installed with aeon and tslearn."
+        "The authors start once from medoids chosen by k-means++; `KMedoids` keeps the best "
+        "of ten starts. Both searches end in the same medoids on these sets, so the indices "
+        "agree to all digits. On ACSF1, a single start from the greedy choice, the default, "
+        "ends in a minimum that is 0.3 % higher, with an index of 0.227. Nearly all indices "
+        "are low: the classes of these sets are not the clusters that this distance finds. "
+        "The benchmark uses the data sets that are in the folder named by `UCR_ARCHIVE` or "
+        "are installed with aeon and tslearn."
     ),
 )

@@ -93,11 +93,11 @@ ENTRY = Entry(
     values=values,
     remarks=(
         "As in the publication, leave-one-out on the training part chooses the costs from "
-        "100 candidates. If several candidates have the same error, the first one wins. MSM "
-        "agrees, or differs by one sample (we read the data sets in the folder from copies "
-        "with five digits). For TWE, the published program adds squared differences of "
-        "values, as `squared=True` does, whereas the paper of Marteau 2009 and other "
-        "libraries add absolute differences. The program also allows the first points of "
+        "100 candidates. If several candidates have the same error, the first one wins. The "
+        "errors of MSM agree, or differ by one sample (we read the data sets in the folder "
+        "from copies with five digits). For TWE, the published program adds squared "
+        "differences of values, as `squared=True` does, whereas the paper of Marteau 2009 and "
+        "other libraries add absolute differences. The program also allows the first points of "
         "one series to be deleted at the cost of their steps alone, which the paper "
         "forbids. With this boundary condition, GunPoint and TwoLeadECG agree as well. As "
         "on [the other page about the archive](paper_dau2019.md), the data sets are read "

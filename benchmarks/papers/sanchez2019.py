@@ -80,14 +80,16 @@ ENTRY = Entry(
     "regression. Journal of Machine Learning Research 20(125), 2019; Gutiérrez, Pérez-Ortiz, "
     "Sánchez-Monedero, Fernández-Navarro, Hervás-Martínez: Ordinal regression methods: survey and "
     "experimental study. IEEE Transactions on Knowledge and Data Engineering 28(1), 2016.",
-    source="first tutorial of the toolbox, table of the results of SVORIM, and file "
-    "`doc/tutorial/reference-results/svorim-mean-results_test.csv`.",
+    source=(
+        "table of the results of SVORIM in the first tutorial of the toolbox, and file "
+        "`doc/tutorial/reference-results/svorim-mean-results_test.csv`."
+    ),
     values=values,
     remarks=(
-        "`NuSVOR` is the machine of Chu and Keerthi with `nu` in place of C; it and the width are "
-        "chosen by five-fold cross-validation of the mean absolute error on each training part, "
-        "from 21 pairs (49 in the tutorial). The partitions are the ones of the authors; to save "
-        "time, only the first 12 and 6 are used for tae and toy. A value agrees if the means "
+        "`NuSVOR` is the machine of Chu and Keerthi with `nu` in place of C; `nu` and the width "
+        "are chosen by five-fold cross-validation of the mean absolute error on each training "
+        "part, from 21 pairs (49 in the tutorial). We use the authors' partitions; to save time, "
+        "we use only the first 12 for tae and the first 6 for toy. A value agrees if the means "
         "differ by at most two standard errors. The partitions are in the folder `exampledata` of "
         f"the source of ORCA, which is not shipped here: set `{SOURCE}` to the folder of that "
         "source."

@@ -52,10 +52,13 @@ def values(quick):
 
 ENTRY = Entry(
     title="Nearest neighbours under the move-split-merge distance",
-    cites="Stefan, Athitsos and Das 2013",
+    cites=(
+        "Stefan, Athitsos, Das: The move-split-merge metric for time series. IEEE "
+        "Transactions on Knowledge and Data Engineering 25(6), 2013."
+    ),
     source=(
         "the errors of the paper, as listed for the algorithm MSM on "
-        "timeseriesclassification.com"
+        "timeseriesclassification.com."
     ),
     values=values,
     remarks="The data set is read from the aeon package if it is installed. The other data "

@@ -53,8 +53,8 @@ ENTRY = Entry(
     cites="Titsias: Variational learning of inducing variables in sparse Gaussian processes. "
     "Artificial Intelligence and Statistics, 2009.",
     source=(
-        "section 3 states the bound. Figures in the paper show how the bound approaches the "
-        "exact likelihood."
+        "section 3 of the paper states the bound, and its figures show how the bound "
+        "approaches the exact likelihood."
     ),
     values=values,
     remarks="The data are a noisy sine, and the hyperparameters are given. The inducing "

@@ -159,7 +159,7 @@ ENTRY = Entry(
         "one over the mean squared distance, as in the paper; we chose the cost. In the "
         "comparison with the library, both programs use gamma = 4. `CoreVectorMachine` "
         "continues until twenty samples in a row show no violation, so its gap is smaller "
-        "and its support larger."
+        "and it has more support vectors."
     ),
     values=values,
 )

@@ -43,6 +43,6 @@ ENTRY = Entry(
     remarks=(
         "Here edges may shrink (`constraints='at_most'`), so that the optimum can be "
         "certified; the paper preserves their lengths. The rolls are new draws, with 800 "
-        "samples as in the paper. Its teapot images are not available."
+        "samples as in the paper. The teapot images of the paper are not available."
     ),
 )

@@ -29,7 +29,7 @@ N_SPLITS = 10
 # Tables with at most this many rows are used in the quick run.
 QUICK_ROWS = 500
 # Relative gap of the fits. With the default, 1e-3, the order of the samples is less exact: areas
-# differ by up to 0.015.
+# differ by up to 0.014.
 TOL = 1e-7
 # Difference that still counts as agreement; the standard deviation over splits is 0.005 to 0.19.
 LARGEST_DIFFERENCE = 0.0005

@@ -63,7 +63,7 @@ CASE = Case(
     title="Permutation test of canonical pairs",
     question=(
         f"How long do {N_PERMUTATIONS} permutations of a canonical correlation analysis take, "
-        "and how many pairs do they find?"
+        "and how many pairs does the test find?"
     ),
     remarks=(
         "Neither analysis uses a penalty. cca-zoo refits the model for each permutation and "

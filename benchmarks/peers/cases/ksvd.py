@@ -169,7 +169,7 @@ CASE = Case(
         "contenders. The online method of spams updates its atoms after every 512 patches. "
         "`KSVD` updates them after every 2,048 patches (750 at the small size). At the end "
         "of a pass, it updates them once more, together with the coefficients. Updating only "
-        "once per pass, as in K-SVD as published, takes less time but learns about half as "
+        "once per pass, as in the published K-SVD, takes less time but learns about half as "
         "much from a pass."
     ),
     ours="KSVD",

@@ -104,7 +104,7 @@ def _better(figure, contender):
 CASE = Case(
     title="Sparse Gaussian process",
     question=(
-        "How long does a Gaussian process on at least 10,000 samples take, and how much "
+        "How long does a Gaussian process on 1,000 to 100,000 samples take, and how much "
         "accuracy do you gain?"
     ),
     remarks=(

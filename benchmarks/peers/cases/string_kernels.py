@@ -176,7 +176,7 @@ REACH = dict(zip(SPECTRA, (5, 3, 2, 2, 5, 3, 3, 3), strict=True))
 CASE = Case(
     title="Kernels on strings",
     question=(
-        "How long does it take to compute kernel matrices of strings and their features: "
+        "How long does it take to compute kernel matrices and features of strings, for "
         "gap-weighted subsequences, substrings, and substrings with mismatches?"
     ),
     remarks=(

@@ -193,8 +193,9 @@ NOISY = {
 CASE = Case(
     title="Support feature machine: relevant features",
     question=(
-        "Five or ten of 100 to 10,000 features determine the classes, and you have 100 to "
-        "400 samples, some of them with the wrong label. Which features matter?"
+        "You have 100 to 400 samples with 100 to 10,000 features, of which five or ten "
+        "determine the classes; in some sizes, some of the labels are wrong. Which features "
+        "matter?"
     ),
     remarks=(
         f"For each size, the data are {N_DRAWS} draws of `make_sparse_classes(n, p, "
