@@ -48,7 +48,7 @@ def _recovery(n, share):
         value(setting, "error of L", "< 1e-5", PRINTED, error, holds=error < 1e-5),
         value(
             setting,
-            "partial SVDs to that error, balanced penalty",
+            "partial SVDs to reach that error, with the balanced penalty",
             "< 17",
             PRINTED,
             n_iter,

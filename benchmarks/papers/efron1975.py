@@ -80,7 +80,7 @@ ENTRY = Entry(
     ),
     values=values,
     remarks=(
-        "We shrink the averages without a transformation, with the variance of a binomial "
+        "We shrink the averages without a transformation and use the variance of a binomial "
         "proportion at the mean of all players. The article of 1975 first applies an "
         "arcsine, which gives almost the same numbers."
     ),

@@ -52,7 +52,7 @@ def values(quick):
     ]  # fmt: skip
 
     _, model = completed(CENTRED, CENTRED_PENALTY)
-    setting = f"the same, double centred, penalty {CENTRED_PENALTY:g}"
+    setting = f"6 x 5, double centred, penalty {CENTRED_PENALTY:g}"
     return [
         *found,
         compared(setting, "singular values", CENTRED_SINGULAR, model.singular_values_),

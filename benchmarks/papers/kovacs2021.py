@@ -46,9 +46,9 @@ def values(quick):
             ours = wrong_bits(X, k)
             setting = f"{name}, {k} components"
             found += [
-                value(setting, "wrong bits, next to ASSO", f"at most {asso}", PRINTED, ours,
+                value(setting, "wrong bits, compared with ASSO", f"at most {asso}", PRINTED, ours,
                       holds=ours <= asso),
-                value(setting, f"the same, next to ASSO with local search "
+                value(setting, f"wrong bits, compared with ASSO with local search "
                       f"(integer program: {program})", str(search), PRINTED, ours,
                       holds=ours <= (1 + LARGEST_EXCESS) * search),
             ]  # fmt: skip

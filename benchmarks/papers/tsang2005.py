@@ -85,7 +85,7 @@ def _size(quick):
         ),
         value(
             setting,
-            "solutions on core sets",
+            "number of core sets solved",
             "independent of n",
             PRINTED,
             told[1],

@@ -44,7 +44,7 @@ def values(quick):
             ),
             value(
                 setting,
-                "delta against 2 (1 - cos(2 pi / T))",
+                "delta, compared with 2 (1 - cos(2 pi / T))",
                 f"{closed:.6g}",
                 THEORY,
                 delta,
@@ -52,7 +52,7 @@ def values(quick):
             ),
             value(
                 setting,
-                "delta against the delta measured on the output, relative",
+                "relative difference of delta from the delta measured on the output",
                 "at most 1e-8",
                 OWN_TARGET,
                 abs(delta / measured - 1),

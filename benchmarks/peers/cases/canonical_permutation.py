@@ -70,7 +70,7 @@ CASE = Case(
         "compares correlations by rank; its documentation says that only the first p-value "
         "is valid. `canonical_permutation_test` removes the earlier pairs first, as in "
         "Winkler and others (2020), and works on whitened views. To see how often each of "
-        "them is right, run `python -m benchmarks.canonical_pairs power`."
+        "these tests is right, run `python -m benchmarks.canonical_pairs power`."
     ),
     ours="canonical_permutation_test",
     sizes={

@@ -119,6 +119,6 @@ CASE = Case(
         ),
     },
     seconds=lambda told: told.seconds,
-    targets=(at_most("peak below 2 GiB at ten million rows", "max_core", "peak GiB", 2.0),),
+    targets=(at_most("peak below 2 GiB for ten million rows", "max_core", "peak GiB", 2.0),),
     repeat=3,
 )

@@ -98,7 +98,11 @@ CASE = Case(
         ),
     },
     quality=quality,
-    figures={"wrong": "fraction of neighbours that differ from a search over all distances"},
+    figures={
+        "wrong": (
+            "fraction of neighbours that differ from the result of a search over all distances"
+        )
+    },
     targets=(
         at_least(
             "at least 20 times as fast as aeon for 400 and for 4,000 series of length 128",

@@ -184,14 +184,14 @@ CASE = Case(
                 "parameters"
             ),
             sizes=(*SMALL, *QUICK),
-            why_not="shown at the smaller sizes",
+            why_not="shown only at the smaller sizes",
         ),
         "without momentum": Contender(
             run=ours(momentum=False),
             peer=False,
             note="updates without momentum, as in the publication",
             sizes=(*SMALL, *QUICK),
-            why_not="shown at the smaller sizes",
+            why_not="shown only at the smaller sizes",
         ),
         "scikit-learn, cd": Contender(
             run=sklearn_batch("cd"),

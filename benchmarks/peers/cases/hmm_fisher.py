@@ -131,7 +131,10 @@ CASE = Case(
     figures={"error": "largest relative error of the emission scores of one sequence"},
     targets=(
         Target(
-            text="at least 15 times as fast as a loop over hmmlearn (300 and 100 sequences)",
+            text=(
+                "at least 15 times as fast as a loop over hmmlearn, for 300 and for 100 "
+                "sequences"
+            ),
             check=_speed_up,
         ),
         at_most("scores accurate to 1e-12", "HMMFisher", "error", 1e-12),

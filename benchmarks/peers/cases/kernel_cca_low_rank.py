@@ -129,7 +129,7 @@ CASE = Case(
         Target(
             text=(
                 "held-out correlation at most 0.01 below the correlation of the exact "
-                "solution at n = 5000"
+                "solution for n = 5000"
             ),
             check=_as_exact,
         ),

@@ -188,7 +188,7 @@ CASE = Case(
             peer=False,
             note="plain orthogonal matching pursuit, `algorithm='omp'`",
             sizes=TEN_PASSES,
-            why_not="shown for 10 passes",
+            why_not="shown only for 10 passes",
         ),
         "KSVD, batches": Contender(
             run=ours(algorithm="omp", batch_size=1024),
@@ -198,21 +198,21 @@ CASE = Case(
                 "per atom instead of eight"
             ),
             sizes=TEN_PASSES,
-            why_not="shown for 10 passes",
+            why_not="shown only for 10 passes",
         ),
         "KSVD, once per pass": Contender(
             run=ours(batch_size=None),
             peer=False,
             note="`batch_size=None`, so that atoms change only at the end of a pass",
             sizes=TEN_PASSES,
-            why_not="shown for 10 passes",
+            why_not="shown only for 10 passes",
         ),
         "KSVD, exact": Contender(
             run=ours(update="exact"),
             peer=False,
             note="`update='exact'`",
             sizes=(SMALL, *QUICK),
-            why_not="shown at the small size",
+            why_not="shown only at the small size",
         ),
         "spams": Contender(
             run=spams_online,
@@ -222,7 +222,7 @@ CASE = Case(
                 "atoms per code"
             ),
             sizes=TEN_PASSES,
-            why_not="shown for 10 passes",
+            why_not="shown only for 10 passes",
         ),
         "ksvd": Contender(
             run=ksvd_package,

@@ -141,9 +141,12 @@ CASE = Case(
         "subspace": (
             "sine of the largest angle between the subspaces of the contender and of batch PCA"
         ),
-        "first": "sine of the angle between the first directions",
+        "first": (
+            "sine of the angle between the first directions of the contender and of batch PCA"
+        ),
         "variance lost": (
-            "fraction of the variance in the batch subspace that the subspace misses"
+            "fraction of the variance in the batch subspace that the subspace of the "
+            "contender misses"
         ),
     },
     memory_unit=("copies of the input", lambda stream: float(stream.X.nbytes)),

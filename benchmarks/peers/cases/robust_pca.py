@@ -302,7 +302,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "rank": "number of singular values of L above 1e-6 of the largest",
+        "rank": "number of singular values of L that exceed 1e-6 times the largest one",
         "exact rank": "whether the rank equals the planted rank",
         "error": (
             "relative distance of L from the planted matrix (with noise, the planted matrix "

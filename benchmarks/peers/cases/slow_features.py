@@ -170,10 +170,10 @@ CASE = Case(
     ),
     remarks=(
         "Every contender computes the expansion as part of the timed work, except the bare "
-        "minimum: its centred expansion and its steps are in memory before the clock starts. "
-        "Peers get the expansion from scikit-learn's `PolynomialFeatures`. All contenders "
-        "compute ten features. A peer has similar accuracy if its slowest feature is at most "
-        "1e-3 less slow."
+        "minimum: its centred expansion and its steps are in memory before the clock "
+        "starts. Peers get the expansion from scikit-learn's `PolynomialFeatures`. All "
+        "contenders compute ten features. A peer has similar accuracy if its `delta` is at "
+        "most 1.001 times ours and its `constraints` are at most 1e-3."
     ),
     ours="SlowFeatureAnalysis",
     sizes=SIZES,
@@ -243,7 +243,8 @@ CASE = Case(
             sizes=[LINEAR],
         ),
         at_most(
-            "memory below 5 matrices of 1325 x 1325 plus one chunk (3165 rows: 2.39 matrices)",
+            "memory below 5 matrices of 1325 x 1325 plus one chunk (3165 rows, which equal "
+            "2.39 matrices)",
             "SlowFeatureAnalysis",
             "memory",
             5 + 3165 / 1325,

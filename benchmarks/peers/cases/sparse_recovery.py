@@ -171,8 +171,8 @@ CASE = Case(
         at_most("gap of at most 1e-8 with noise", "SparseRecovery", "gap", 1e-8),
         at_most("the constraint is violated by at most 1e-8", "SparseRecovery", "violation", 1e-8),
         none_faster(
-            "no peer of similar accuracy (violation, and gap with noise or excess without, at "
-            "most 1e-6) is faster",
+            "no peer of similar accuracy is faster (violation at most 1e-6, and gap with "
+            "noise or excess without noise at most 1e-6)",
             qualifies=like_accuracy,
         ),
     ),

@@ -219,11 +219,16 @@ CASE = Case(
     figures={"energy": "mean energy of a signal"},
     targets=(
         Target(
-            text="at least 5 times as fast as the loop, at an energy at most 0.1 % higher",
+            text=(
+                "at least 5 times as fast as the loop, with an energy that is at most 0.1 % "
+                "higher"
+            ),
             check=_as_low,
         ),
         Target(
-            text="five times the passes of the loop in less time, to a lower energy",
+            text=(
+                "five times as many passes as the loop take less time and reach a lower energy"
+            ),
             check=_lower,
         ),
     ),
