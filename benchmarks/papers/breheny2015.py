@@ -106,8 +106,10 @@ ENTRY = Entry(
     title="Groups of risk factors by the group lasso",
     cites="Breheny and Huang: Group descent algorithms for nonconvex penalized linear and "
     "logistic regression models with grouped predictors. Statistics and Computing 25(2), 2015.",
-    source="the vignette of the authors' R package grpreg: coefficients for lambda = 0.05, and "
-    "groups and number of coefficients for lambda = 0.1.",
+    source=(
+        "the vignette of the authors' R package grpreg, which prints coefficients for "
+        "lambda = 0.05, and the groups and the number of coefficients for lambda = 0.1."
+    ),
     values=values,
     remarks=(
         "`GroupLasso` uses the features as they are. The R package makes the features of a "

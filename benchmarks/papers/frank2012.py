@@ -150,10 +150,10 @@ ENTRY = Entry(
     cites="Frank, Streich, Basin, Buhmann: Multi-assignment clustering for Boolean data. Journal "
     "of Machine Learning Research 13, 2012.",
     source=(
-        "the set-up follows the comparison in the paper: three overlapping sources, rows of "
-        "all assignment sets, and a growing fraction of bits that are replaced by fair coin "
-        "flips. The curves of the paper were not available as numbers, so we set the "
-        "expected values."
+        "the set-up follows the comparison in the paper, with three overlapping sources, "
+        "rows of all assignment sets, and a growing fraction of bits that are replaced by "
+        "fair coin flips. The curves of the paper were not available as numbers, so we set "
+        "the expected values."
     ),
     values=values,
     remarks=(

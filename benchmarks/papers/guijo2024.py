@@ -65,8 +65,11 @@ ENTRY = Entry(
     cites="Guijo-Rubio, Middlehurst, Arcencio, Silva, Bagnall: Unsupervised feature based "
     "algorithms for time series extrinsic regression. Data Mining and Knowledge Discovery 38, "
     "2024.",
-    source="files `1NN-DTW`, `5NN-DTW`, `1NN-ED` and `5NN-ED` of `results/regression` in the "
-    "authors' repository tsml-eval, fold 0, which is the split of the archive.",
+    source=(
+        "the files `1NN-DTW`, `5NN-DTW`, `1NN-ED` and `5NN-ED` of `results/regression` in "
+        "the authors' repository tsml-eval. We use fold 0, which is the split of the "
+        "archive."
+    ),
     values=values,
     not_reached=("Covid3Month, 5 neighbours, dtw", "Covid3Month, 5 neighbours, euclidean"),
     remarks=(

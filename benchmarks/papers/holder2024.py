@@ -78,8 +78,11 @@ ENTRY = Entry(
     title="Clusters of series by medoids",
     cites="Holder and Bagnall: Rock the KASBA: blazingly fast and accurate time series "
     "clustering. arXiv:2411.17838, 2024.",
-    source="column PAM-MSM of `train-test/section-5.2/ari_mean.csv` in the folder "
-    "`tsml_eval/publications/clustering/kasba/results` of the authors' repository tsml-eval.",
+    source=(
+        "the column PAM-MSM of `train-test/section-5.2/ari_mean.csv` in the folder "
+        "`tsml_eval/publications/clustering/kasba/results` of the authors' repository "
+        "tsml-eval."
+    ),
     values=values,
     remarks=(
         "The authors start once from medoids chosen by k-means++; `KMedoids` keeps the best "

@@ -68,9 +68,11 @@ ENTRY = Entry(
     cites="Kovács, Günlük, Hauser: Binary matrix factorisation via column generation. AAAI "
     "Conference on Artificial Intelligence, 2021; Binary matrix factorisation and completion via "
     "integer programming. arXiv:2106.13434, 2021.",
-    source="files `ASSO.csv`, `ASSO++.csv` and `MLP1_time1200_MIP_time600.csv` in the folder "
-    "`experiments/real_data` of the authors' repository rank_k_Binary_Matrix_Factorisation, with "
-    "the results for tables without gaps.",
+    source=(
+        "the files `ASSO.csv`, `ASSO++.csv` and `MLP1_time1200_MIP_time600.csv` in the "
+        "folder `experiments/real_data` of the authors' repository "
+        "rank_k_Binary_Matrix_Factorisation, with the results for tables without gaps."
+    ),
     values=values,
     not_reached=("heart, 5 components", "heart, 10 components"),
     remarks=(

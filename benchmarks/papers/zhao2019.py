@@ -88,7 +88,7 @@ ENTRY = Entry(
     title="Outliers by the ball around the samples",
     cites="Zhao, Nasrullah, Li: PyOD: a Python toolbox for scalable outlier detection. Journal of "
     "Machine Learning Research 20(96), 2019.",
-    source="column OCSVM of `docs/tables/roc.csv` in the source of PyOD.",
+    source="the column OCSVM of `docs/tables/roc.csv` in the source of PyOD.",
     values=values,
     remarks=(
         "With the Gaussian kernel, `SVDD` orders samples as the one-class support vector machine "

@@ -179,8 +179,8 @@ CASE = Case(
             run=landmarks,
             requires="scikit-learn>=1.9",
             note=(
-                "1 000 landmarks; the penalty is the best of four values: 1 for sinc and "
-                "0.01 for friedman1"
+                "1 000 landmarks; the penalty is the best of four values (1 for sinc and "
+                "0.01 for friedman1)"
             ),
             sizes=LANDMARKS,
             why_not="shown at the other sizes",

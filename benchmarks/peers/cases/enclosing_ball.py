@@ -86,7 +86,9 @@ CASE = Case(
     question=(
         "How long does it take to determine the radius of the smallest ball to within a millionth?"
     ),
-    remarks="The core set solver uses one core. The points are Gaussian.",
+    remarks=(
+        "The core set solver runs on one core of the processor. The points are Gaussian."
+    ),
     ours="MinimumEnclosingBall",
     sizes={
         "1 000 x 5": (1_000, 5),

@@ -79,7 +79,7 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             sizes=(*QUICK, *MANY),
             why_not="takes minutes",
-            note="linear slack, with a cache of 1 GB",
+            note="uses linear slack and a cache of 1 GB",
         ),
     },
     quality=quality,

@@ -115,7 +115,7 @@ CASE = Case(
         "CCIPCA.fit": Contender(
             run=many_passes,
             peer=False,
-            note="makes shuffled passes until its default tolerance is met",
+            note="makes passes over the shuffled rows until its default tolerance is met",
         ),
         "IncrementalPCA": Contender(
             run=sklearn_incremental,
