@@ -20,7 +20,8 @@ A ratio is the time of the fastest peer divided by our time: above 1, our class 
 peers that reach our objective or error count. The column "packages" gives the median without
 contenders "by hand", which are a few lines of NumPy or SciPy without any checks, and without other
 classes of this package. "Lost" counts ratios below 0.8. The machine was busy: ratios are reliable
-to about a tenth, times are not. `SparseNMF` and `L2SVC` were measured again, on the same tables,
+to about a tenth, times are not. `SparseNMF`, `L2SVC`, `RobustPCA` and
+`MultiAssignmentClustering` were measured again, on the same tables,
 after changes that a first run had suggested."""
 
 
