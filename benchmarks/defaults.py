@@ -465,8 +465,13 @@ def page(rows):
         lines.append(f"| {name} | {closest} | " + " | ".join(cells) + " |")
 
     lines += ["", "## Classes that are behind, and why", ""]
+    lines += [
+        "The gap of a class is the difference between its score and the score of the closest "
+        "estimator.",
+        "",
+    ]
     for row in filter(behind, rows):
-        table = f" Largest gap on {row[6]}." if row[6] else ""
+        table = f" The gap is largest on {row[6]}." if row[6] else ""
         lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known')}.{table}")
     lines += ["", "## Not in the table", ""]
     lines += [f"- {name}: {reason}." for name, reason in ELSEWHERE.items()]

@@ -74,9 +74,10 @@ ENTRY = Entry(
     "for sparse representation. IEEE Transactions on Signal Processing 54(11), 2006, section V.A.",
     source=(
         "the experiment follows section V.A, with a 20 x 50 dictionary, 1500 signals of 3 "
-        "atoms, signal-to-noise ratios of 10, 20 and 30 dB and no noise, 80 passes, and 50 "
-        "trials. An atom counts as found if it matches to within 0.01. The paper shows its "
-        "results as the bars of a figure, so we set the target fractions ourselves."
+        "atoms, and 80 passes. There are 50 trials without noise, and 50 trials for each "
+        "signal-to-noise ratio (10, 20 and 30 dB). An atom counts as found if it matches to "
+        "within 0.01. The paper shows its results as the bars of a figure, so we set the target "
+        "fractions ourselves."
     ),
     remarks=(
         "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "

@@ -114,8 +114,8 @@ ENTRY = Entry(
     remarks=(
         "`GroupLasso` uses the features as they are. The R package makes the features of a "
         "group orthonormal first, and interpolates between the solutions for 100 penalties; the "
-        "benchmark does both outside of the estimator. The largest difference of a coefficient "
-        "is 7e-5, which is within the tolerance of the R package. The data are in the source "
+        "benchmark does both outside of the estimator. The coefficients differ by at most "
+        "7e-5, which is within the tolerance of the R package. The data are in the source "
         f"of the package, which is not shipped here: set `{SOURCE}` to the folder of that "
         "source, and install `rdata`."
     ),

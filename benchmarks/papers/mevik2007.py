@@ -76,8 +76,8 @@ ENTRY = Entry(
     "manual of the R package, the current edition of the article.",
     values=values,
     remarks=(
-        'The model is `KernelPLSRegression(kernel="linear")`. All values agree to the printed '
-        "digits. The manual prints the first leave-one-out error with three decimals. The "
+        'The model is `KernelPLSRegression(kernel="linear")`. All values agree in every printed '
+        "digit. The manual prints the first leave-one-out error with three decimals. The "
         f"spectra are in the source of the R package, which is not shipped here: set `{SOURCE}` "
         "to the folder of that source, and install `rdata`."
     ),

@@ -152,7 +152,7 @@ CASE = Case(
         "group-lasso": Contender(
             run=fista,
             requires="group-lasso>=1.5",
-            note="FISTA; stops at a change of the coefficients of 1e-8, or after 5,000 steps",
+            note="FISTA; stops when the coefficients change by at most 1e-8, or after 5,000 steps",
             sizes=(SMALL, *QUICK),
             why_not="takes minutes",
         ),

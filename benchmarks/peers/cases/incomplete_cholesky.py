@@ -169,7 +169,7 @@ CASE = Case(
         "greedy": Contender(
             run=greedy,
             peer=False,
-            note="IncompleteCholesky with the pivots of the largest residual",
+            note="`IncompleteCholesky`, where each pivot is the sample with the largest residual",
         ),
         "greedy, column by column": Contender(
             run=column_by_column,

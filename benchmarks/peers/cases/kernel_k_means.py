@@ -128,9 +128,9 @@ def quality(problem, labels):
 CASE = Case(
     title="Kernel k-means",
     question=(
-        "How fast is kernel k-means from given starts, and does it reach the same objective or "
-        "a lower one? Overlapping Gaussian blobs are divided into ten clusters, with a Gaussian "
-        "kernel and five starts from random labels; the best result is kept."
+        "How fast is each implementation of kernel k-means from given starts, and how low an "
+        "objective does it reach? Overlapping Gaussian blobs are divided into ten clusters, with "
+        "a Gaussian kernel and five starts from random labels; the best result is kept."
     ),
     remarks=(
         "The plain loop and tslearn give no lower bound on the objective, so we compare the "

@@ -72,7 +72,7 @@ CASE = Case(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
             note=(
-                "follows the homotopy in C++; its patches are stored in columns before the "
+                "a homotopy method in C++; the patches are stored in columns before the "
                 "timing starts"
             ),
         ),

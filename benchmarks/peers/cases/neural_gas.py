@@ -135,7 +135,7 @@ CASE = Case(
         "as published": Contender(
             run=ours(polish=False),
             peer=False,
-            note="`polish=False`: without the final k-means",
+            note="`polish=False`, which omits the final k-means",
         ),
         "on-line": Contender(
             run=ours(algorithm="online", max_iter=20),

@@ -165,7 +165,7 @@ CASE = Case(
     ),
     remarks=(
         "All contenders use one thread. The likelihood has many maxima, so each contender "
-        "makes one start for 4,000 documents and five starts for fewer documents; times are "
+        "starts five times, but only once for 4,000 documents; times are "
         "sums over the starts, and likelihoods are means. Documents are drawn from mixtures "
         "of topics; the frequencies of the words follow Zipf's law. The 4,000 documents have "
         "about 2.4e5 non-zero counts. For every contender, the same routine fits the "

@@ -207,14 +207,14 @@ CASE = Case(
         "SparseNMF, exact": Contender(
             run=ours(solver="bpp"),
             peer=False,
-            note="block principal pivoting, not extrapolated",
+            note="block principal pivoting, without extrapolation",
         ),
         "scikit-learn NMF": Contender(
             run=sklearn_nmf(1e-4),
             requires="scikit-learn>=1.9",
             sizes=(*KNOWN, *QUICK),
             why_not="has no squared l1 penalty",
-            note='solver "cd", its default tolerance',
+            note='solver "cd" with the default tolerance',
         ),
         "scikit-learn NMF, tol 1e-6": Contender(
             run=sklearn_nmf(1e-6),
@@ -228,7 +228,7 @@ CASE = Case(
             requires="tensorly>=0.9,<1",
             sizes=tuple(PLAIN),
             why_not="its l1 terms do not come from an objective",
-            note="a matrix as a tensor of order two",
+            note="treats the matrix as a tensor of order two",
         ),
         "nimfa SNMF/R": Contender(
             run=nimfa_snmf,
