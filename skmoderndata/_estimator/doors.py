@@ -49,8 +49,8 @@ def by_rows(method: Method) -> Method:
         if not any(map(in_blocks, values)):
             return method(estimator, *args, **kwargs)
 
-        # reject Dask arrays in arguments other than X; if another argument is an array, read a
-        # table on disk as a whole
+        # reject Dask arrays unless X is the only array; read a table on disk as a whole if another
+        # argument is an array or if its rows are not independent
         bound = inspect.signature(method).bind(estimator, *args, **kwargs).arguments
         _, X, *others = bound.values()
         alone = in_blocks(X) and not any(map(_is_array, others))

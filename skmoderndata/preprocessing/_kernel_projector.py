@@ -116,7 +116,7 @@ class KernelProjector(KernelMatrixStep):
             result = incomplete_cholesky(gram, K, rank=rank, tol=self.tol, greedy=True)
             F = result.factor
             p = result.pivots
-            # Map rows k to k[p] inv(L)' F'.
+            # The projection maps a row k to k[p] inv(L)' F', where L = F[p].
             back = F.T
             if len(p):
                 back = linalg.solve_triangular(F[p], F.T, lower=True, trans="T")

@@ -236,7 +236,7 @@ def exact_recovery_coefficient(dictionary, support):
     """
     atoms = dense(check_atoms(dictionary))
 
-    # Check the numbers of atoms; negative numbers count from the end.
+    # Check the indices of the atoms; negative indices count from the end.
     indices = np.atleast_1d(np.asarray(support))
     integral = indices.size == 0 or np.issubdtype(indices.dtype, np.integer)
     if indices.ndim != 1 or not integral:

@@ -296,7 +296,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
-    # represent the centring of sparse columns, and the rows that stand for the ridge, implicitly
+    # form neither the centred sparse columns nor the additional rows that stand for the ridge
     ridge = float(np.sqrt(problem.ridge))
     if sparse.issparse(X):
         X_sparse: Any = X

@@ -264,7 +264,8 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             base = np.where(fitted[rows, None], best.of(c), a != 0)
             mu, still = _exact_steps(q, np.where(base, c, 0.0), size[rows])
 
-            # after least squares, step at least as far as earlier steps on the support
+            # on a repeated support, or after least squares, step at least as far as in earlier
+            # steps after least squares
             after_fit = fitted[rows] & a.any(axis=1)
             far = (repeated[rows] > 0) | after_fit
             mu = np.where(far, np.maximum(mu, reach[rows]), mu)

@@ -73,7 +73,8 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         work[i] = x[i] - top  # subtract the largest entry first, to avoid cancellation later
         n_top += work[i] == 0.0
 
-    # handle ties separately: at least as many entries share the largest value as may be non-zero
+    # handle ties separately: if at least ratio^2 entries share the largest value, all others
+    # become zero
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return

@@ -367,8 +367,8 @@ def _masked_step(
     on_atom, on_code = ridge
     incomplete = ~K.all(axis=1)
     for _ in range(2):
-        # compute the best atom for the coefficients; without a ridge, entries that no user
-        # observes do not change
+        # compute the best atom for the coefficients; without a ridge, entries that are missing in
+        # all signals with this atom do not change
         below = (g * g) @ K + on_atom
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)

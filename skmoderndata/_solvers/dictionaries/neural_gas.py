@@ -218,7 +218,7 @@ def _rank_few(distances, bits, low, norms_sq, units_sq, rows, C, ranked, near):
                         total += (rows[i, q] - C[j, q]) ** 2
                     distances[i, j] = total
 
-        # 2. insert the keys of `rank_units` into the smallest ones so far
+        # 2. keep the smallest keys, built as in `rank_units`, in ascending order
         keys = ranked[i]
         for r in range(count):
             keys[r] = LARGEST_KEY
@@ -590,7 +590,8 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
                 d += move * (r - y[j] / outside[j] * along)
                 d /= np.sqrt(np.dot(d, d))
 
-            # remove the winner, orthogonal to earlier winners, from the residual
+            # make the winner orthogonal to earlier winners, and remove its direction from the
+            # residual
             free[winner] = False
             q = D[winner].copy()
             for _ in range(2):

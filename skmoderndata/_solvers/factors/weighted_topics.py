@@ -90,7 +90,8 @@ def _first_rates(
     C = np.full((len(tokens), k), 1.0 / k) if mixtures is None else mixtures.best
     A = C * tokens[:, None]
 
-    # compute the constant part of the likelihood, for the best length of each document
+    # compute the terms of the likelihood that depend only on counts and weights; the length of
+    # each document takes its best value
     of_lengths = (tokens - tokens * np.log(np.maximum(tokens, TINY))).sum()
     return Mixtures.of(A), (float(of_lengths), _log_weights(counts, weights))
 

@@ -72,7 +72,8 @@ def orthogonal_rows(X: Array, Z: Array) -> Array:
     retained = s > max(Z.shape) * EPS * s.max(initial=0.0)
     basis = np.column_stack([np.full(n, n**-0.5), U[:, retained]])
 
-    # 2. reflect the basis to the first rows; the other rows are orthogonal to it
+    # 2. apply the reflections that turn the basis into the first unit vectors; the other rows of
+    # the result belong to directions orthogonal to the basis
     reflectors, tau, _, _ = linalg.lapack.dgeqrf(basis)
     centred = X - X.mean(axis=0)
     work = 100 * X.shape[1]

@@ -21,7 +21,7 @@ class GraphDirections(NamedTuple):
     """Solution of `max tr W'BW  s.t.  W'(L + ridge I)W = I`."""
 
     coef: Array  # directions W, (r, k)
-    values: Array  # ratios, (k,), descending
+    values: Array  # (k,), ratios w'Bw / w'(L + ridge I)w, descending
     ridge: float  # ridge in absolute units
 
 

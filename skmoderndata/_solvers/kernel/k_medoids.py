@@ -137,7 +137,7 @@ def _try_all(D, w, candidates, medoids, first, second, d_first, d_second, withou
         if is_medoid:
             continue
 
-        # 1. compute the change of the objective if c replaces each medoid
+        # 1. for each medoid, compute the change of the objective if c replaces it
         gain = _changes(D[c], w, first, d_first, d_second, removal, change)
         out = 0
         for j in range(1, k):

@@ -22,7 +22,7 @@ from skmoderndata._solvers.kernel.canonical import inner
 
 # Number of rounds of the subspace iteration that computes the starts.
 POWER_ROUNDS = 6
-# Tolerance for the relative gain in the comparison of starts and on permuted rows.
+# Tolerance of the relative gain when starts are compared, and when rows are permuted.
 ROUGH_TOL = 1e-4
 # Maximum number of passes in searches on permuted rows; the search for the pairs of the data,
 # which are not permuted, may make ten times as many.
@@ -398,7 +398,8 @@ N_BOUNDS = 10
 class BoundSearch(NamedTuple):
     """Fractions tried, their z-scores, and the best fractions."""
 
-    grid: Array  # fractions, (10, 2)
+    # (10, 2), bounds for both views, as fractions of the roots of their numbers of columns
+    grid: Array
     z_scores: Array  # z-score of each row of the grid, (10,)
     best: tuple[float, float]  # fractions with the largest z-score
 

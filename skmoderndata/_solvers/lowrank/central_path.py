@@ -84,7 +84,8 @@ class Point(NamedTuple):
     R: Array  # X - Y M, NaN in missing cells
     cells: FreeCells
     C: Array  # Y'Y
-    curvature: Array  # (p,), mean of the inverses in the basis V
+    # (p,), diagonal of V' S V, where S is the mean over the rows of the inverses in `cells`
+    curvature: Array
     objective: float  # f(M)
     product: float  # <X, Y>
 

@@ -145,7 +145,8 @@ def judge_rows(
         terms = _with_left_out(X, refitted, outlying, scores, threshold, weights)
         terms = terms._replace(convex=terms.convex._replace(n_iter=spent))
 
-    # 3. compute the distances from parameters of the rows that are not outlying, as for new rows
+    # 3. estimate parameters from the rows that are not outlying, and compute the distances of all
+    # rows with them, as for new rows
     inside = scores[~outlying]
     farness = outlyingness(inside, rng)
     scatter = _concentrate(inside, farness)
@@ -174,7 +175,7 @@ def _suspects(
     rng: np.random.RandomState,
 ) -> Array:
     """Mark the rows that may be outlying."""
-    # find rows off the components
+    # find rows far from the span of the components
     rank = len(first.s)
     low_rank = scores @ first.Vt
     residual = in_noise(X, low_rank, first.noise_scale, weights)

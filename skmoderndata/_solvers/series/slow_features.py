@@ -500,7 +500,7 @@ def slow_directions(
     squared_lengths = np.einsum("ij,ij->i", rows, rows)
     amplification = float(squared_lengths.max())
 
-    # return to the units of all features
+    # undo the scaling, and insert zeros for the constant features
     rows /= scale
     if p < D:
         components = np.zeros((len(rows), D))
