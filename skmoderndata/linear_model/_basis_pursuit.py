@@ -91,9 +91,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     polish : {"auto"} or bool, default="auto"
         Whether to replace the coefficients of minimum l1 norm by least squares on their support,
         which removes the shrinkage. True does so whenever a residual is allowed. "auto" does so
-        if cross-validation estimates the bound and the refit predicts held-out rows better by
-        more than one standard error. Coefficients stay unchanged if `positive` is True and least
-        squares gives a negative one.
+        if cross-validation estimates the bound and the refit predicts held-out rows significantly
+        better (t test over the folds at a level of 5 %). Coefficients stay unchanged if `positive`
+        is True and least squares gives a negative one.
     solver : {"path", "simplex", "cvxpy"}, default="path"
         Method of computation. "path" follows the lasso path, whose last segment gives the solution
         with two triangular solves, and uses an interior point method for equations without a

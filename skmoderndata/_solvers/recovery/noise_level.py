@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, stats
 
 from skmoderndata._solvers.common.typing import Array
 from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
@@ -20,6 +20,8 @@ PENALTIES = np.geomspace(1.0, 1e-6, 61)
 # Maximum relative difference of residual norms that counts as zero: a smaller difference does not
 # justify further coefficients and cannot be certified.
 NOTHING = 1e-6
+# Probability that a refit is chosen although it predicts no better.
+REFIT_LEVEL = 0.05
 # Largest residual at which equations count as satisfied, relative to the target.
 EXACT = 1e-9
 
@@ -147,7 +149,7 @@ def predictive_bound(
         Indices of rows.
     refits : bool or None
         Whether coefficients are refitted by least squares. With None, they are if the refit
-        predicts better by more than one standard error of the difference over folds.
+        predicts better by a one-sided t test of the differences over folds.
     """
     # centre all rows, and choose the penalties
     rows = centred_rows(X, y[:, None], weight, intercept=intercept)
@@ -221,8 +223,9 @@ def _held_out_errors(
 
 
 def _clearly_positive(differences: Array) -> bool:
-    """Return whether the mean of at least two differences exceeds its standard error."""
+    """Return whether the mean of at least two differences is significantly positive (t test)."""
     n = len(differences)
     if n < 2 or not np.isfinite(differences).all():
         return False
-    return bool(differences.sum() > np.sqrt(n) * differences.std(ddof=1))
+    quantile = stats.t.ppf(1 - REFIT_LEVEL, n - 1)
+    return bool(differences.sum() > quantile * np.sqrt(n) * differences.std(ddof=1))
