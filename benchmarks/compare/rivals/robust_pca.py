@@ -56,7 +56,7 @@ def growing(inputs):
 
 
 def factors(inputs):
-    """FactorAnalysis without cells that have large residuals."""
+    """FactorAnalysis refitted without the cells that have large residuals."""
     X = SimpleImputer().fit_transform(inputs.X)
     for step in range(30):
         if step % 10 == 0:
