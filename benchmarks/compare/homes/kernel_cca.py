@@ -46,8 +46,8 @@ HOME = Home(
     ours=ours,
     score=score,
     score_name="mean correlation of three pairs on unseen rows",
-    gain="Finds three pairs of functions whose correlation on unseen rows is {ours:.2f}; with "
-    "{name}, the correlation is {rival:.2f}.",
+    gain="Finds three pairs of functions whose mean correlation on unseen rows is {ours:.2f}; "
+    "with {name}, it is {rival:.2f}.",
     lines="cca = KernelCCA(3, alpha=0.0003).fit(X, Y)\ncca.transform(X_new, Y_new)",
     n_rounds=5,
     levels={"n": (50, 100, 600)},
