@@ -239,12 +239,12 @@ def power(runs):
 
     figures = [
         (
-            "a first pair found at most .02 less often than by refits",
+            "a first pair is found at most .02 less often than by refits",
             f"{worst_first:+.3f}",
             worst_first >= LEAST_POWER,
         ),
         (
-            "all planted pairs found at most .02 less often than by refits",
+            "all planted pairs are found at most .02 less often than by refits",
             f"{worst:+.3f}",
             worst >= LEAST_POWER,
         ),
@@ -292,7 +292,7 @@ def strict(runs):
     head += ("refits: level", "refits: found", "refits: more")
     figures = [
         (
-            "all planted pairs found at most .02 less often than by these refits",
+            "all planted pairs are found at most .02 less often than by these refits",
             f"{worst:+.3f}",
             worst >= LEAST_POWER,
         )
@@ -336,7 +336,7 @@ def kernels(runs):
     head = ("strength", "runs", "KernelCCA", "KernelCCA, refits", "RegularizedCCA")
     figures = [
         (
-            "found at most .02 less often than by refits",
+            "the pair is found at most .02 less often than by refits",
             f"{worst:+.3f}",
             worst >= LEAST_POWER,
         )

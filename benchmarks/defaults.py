@@ -118,8 +118,8 @@ REASONS = {
     "it is ahead on standardised columns",
     "RoleMiner": COPIES,
     "RoundedSVD": COPIES,
-    "SVDD": "leaves a tenth of the rows outside, whereas `OneClassSVM()` leaves half outside, so "
-    "it keeps more rows and finds fewer outliers",
+    "SVDD": "leaves a tenth of the rows outside, whereas `OneClassSVM()` leaves half "
+    "outside, so `SVDD` keeps more rows and finds fewer outliers",
     "SemiNMF": "has two components by default; `NMF()` has as many as the table has columns",
     "SparseNMF": "has two components by default; `NMF()` has as many as the table has columns",
     "SparseRepresentationClassifier": (
@@ -492,10 +492,12 @@ def page(rows):
         "| regressors | R2 |",
         "| ordinal classifiers | error in five ranks, relative to the middle rank |",
         "| clusterers | adjusted Rand index |",
-        f"| detectors | {N_OUTLIERS} outliers of six standard deviations are planted in a quarter "
-        "of the columns; the mean of the fraction of outliers found and the fraction of other "
+        f"| detectors | {N_OUTLIERS} outliers of six standard deviations are planted in a "
+        f"quarter of the columns; the score is the mean of the fraction of outliers found "
+        f"and the fraction of other "
         "rows kept |",
-        "| transformers | accuracy of five nearest neighbours in their coordinates |",
+        "| transformers | accuracy of five nearest neighbours in the coordinates that the "
+        "class returns |",
         "| Boolean classes | fraction of correct cells |",
         "| two views | held-out correlation of two halves of the columns |",
         "",

@@ -200,8 +200,9 @@ def page(rows, repeat, given, tried=0):
         "# First calls with any option" if tried else "# First calls",
         "",
         "How much processor time does the first use of a class take if the cache of numba is",
-        "empty: start of Python, import, `fit`, `transform` or `predict`, and `score`? And how",
-        "much does it take later, with a filled cache? The data have 40 rows.",
+        "empty? The first use covers the start of Python, the import, `fit`, `transform` or",
+        "`predict`, and `score`. And how much time does it take later, with a filled cache? The",
+        "data have 40 rows.",
         f"{which if tried else ''}"
         f"The limit is {LIMITS['defaults']:g} s with default parameters or the first parameter "
         f"set of the common tests, and {LIMITS['options']:g} s with other parameters.",

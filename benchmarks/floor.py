@@ -72,7 +72,7 @@ REASONS = {
     ),
     "DoubleCenterer": "also squares the distances, and checks that they are symmetric",
     "GroupLasso": "selects groups and certifies the duality gap in NumPy; `Lasso` is compiled",
-    "GroupLassoCV": "solves problems with groups on all folds and penalties",
+    "GroupLassoCV": "solves problems with groups for all folds and penalties",
     "GroupLassoClassifier": "solves problems with groups, and certifies the duality gap",
     "HierarchicalSlowFeatureAnalysis": "finds linear, then quadratic slow features, and projects "
     "rows on both",

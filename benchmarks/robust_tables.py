@@ -192,8 +192,8 @@ def verdicts(every):
         "have one sign, or 30 % of the cells are missing. An exact set classified as noisy\n"
         f"counts as wrong if pursuit recovers it in {EXACT_PASSES} passes. The noisy sets have\n"
         "noise of 1e-4 to 0.5 standard deviations of the low-rank table (rank 0 to 20 %, errors\n"
-        "in 0, 5 or 20 %). The tables of scikit-learn are digits, breast cancer, wine, diabetes\n"
-        "and iris, each "
+        "in 0, 5 or 20 % of the cells). The tables of scikit-learn are digits, breast cancer,\n"
+        "wine, diabetes and iris, each "
         "raw and standardised; all of them are noisy."
     )
     names = (

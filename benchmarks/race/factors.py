@@ -416,8 +416,9 @@ FAMILIES = {
         slack=1e-4,
         means="objective of L and X - L, within 1e-4",
         reason=(
-            "On tables with noise in all cells, the passes go on to a certified gap long after "
-            "IALM, which has none, has come within 1e-4 of the objective. Use IALM or `pyrpca` "
+            "On tables with noise in all cells, IALM soon comes within 1e-4 of the "
+            "objective, without a certificate, whereas this class makes more passes until "
+            "its gap is certified. Use IALM or `pyrpca` "
             "if such an objective is enough, and the default `algorithm` if the noise matters."
         ),
     ),

@@ -217,7 +217,7 @@ FAMILIES = {
         value=wrong_bits,
         slack=0.5,
         relative=False,
-        means="wrong bits against the rows without noise, within half a point",
+        means="wrong bits compared with the rows without noise, within half a point",
         reason=(
             "The likelihood of all sets of sources is annealed from several starts, while "
             "`DiscreteBasis` needs milliseconds for about as many wrong bits. Use "

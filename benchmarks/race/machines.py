@@ -128,7 +128,10 @@ FAMILIES = {
         slack=0.5,
         relative=False,
         means="test error, within half a point",
-        reason="Below 450 rows, checks and set-up take most of the time. Use `SVC` there.",
+        reason=(
+            "Below 450 rows, checks and set-up take most of the time. Use `SVC` for such "
+            "tables."
+        ),
     ),
     "L2SVC": Family(
         title="`L2SVC`",
@@ -145,8 +148,8 @@ FAMILIES = {
         relative=False,
         means="test error, within half a point",
         reason=(
-            "With several classes and a few hundred rows, each pair of classes has a set-up of "
-            "its own and is solved to rounding errors. Use `SVC` there."
+            "With several classes and a few hundred rows, each pair of classes has a set-up "
+            "of its own and is solved up to rounding errors. Use `SVC` for such tables."
         ),
     ),
     "SupportFeatureMachine": Family(

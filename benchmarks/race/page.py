@@ -12,17 +12,16 @@ SEED = 20261129
 INTRODUCTION = """# Race at sizes drawn at random
 
 Other benchmarks use sizes that were chosen by hand. Here the sizes, the noise and the number of
-components are drawn at random, most of them uniformly in their logarithm, so many tables are
+components are drawn at random, most of them uniformly in their logarithm, which makes many tables
 small. Each family has ten tables, and none was left out. All contenders of a family run in turn in
 one process on one thread, after one call that compiles, and processor times are compared.
 
-A ratio is the time of the fastest peer divided by our time: above 1, our class is faster. Only
-peers that reach our objective or error count. The column "packages" gives the median without
+A ratio is the time of the fastest peer divided by our time; if it is above 1, our class is faster.
+Only peers that reach our objective or error count. The column "packages" gives the median without
 contenders "by hand", which are a few lines of NumPy or SciPy without any checks, and without other
 classes of this package. "Lost" counts ratios below 0.8. The machine was busy: ratios are reliable
-to about a tenth, times are not. `SparseNMF`, `L2SVC`, `RobustPCA` and
-`MultiAssignmentClustering` were measured again, on the same tables,
-after changes that a first run had suggested."""
+to about a tenth, times are not. `SparseNMF`, `L2SVC`, `RobustPCA` and `MultiAssignmentClustering`
+were measured again, on the same tables, after changes that a first run had suggested."""
 
 
 def table(raced):
@@ -120,8 +119,8 @@ def page(seed, raced):
         "\n".join(equal),
         "## Contenders that did not run",
         "\n".join(f"- {line}" for line in absent(raced)) or "All contenders ran.",
-        "Tables that are stored in `benchmarks/race/results` are not measured again; delete the "
-        "files to repeat all.",
+        "Tables that are stored in `benchmarks/race/results` are not measured again; delete "
+        "the files to repeat all measurements.",
         f"```bash\n{command}\npython -m benchmarks.race --pages-only --write-docs\n```",
     ]
     return "\n\n".join(parts) + "\n"

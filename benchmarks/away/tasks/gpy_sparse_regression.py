@@ -73,8 +73,9 @@ TASK = Task(
     ours=ours,
     documented=documented,
     reason=(
-        "In one of five draws, the marginal likelihood of all 50 samples prefers half of the "
-        "noise. With twelve inducing inputs (n_inducing=12), the fit does not follow the "
+        "In one of five draws, the marginal likelihood of all 50 samples is highest for half "
+        "of the true noise. With twelve inducing inputs (n_inducing=12), the fit does not "
+        "follow the "
         "noise."
     ),
 )

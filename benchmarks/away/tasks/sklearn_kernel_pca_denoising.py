@@ -50,7 +50,8 @@ TASK = Task(
     documented=lambda problem: ours(problem, residual_tol=8 * 0.25),
     reason=(
         "KSVD learns its atoms from noisy digits of only 64 pixels, and each code still fits "
-        "noise. Even if KSVD is given the noise, its error is 0.036; the error of KernelPCA "
+        "noise. Even if KSVD is given the level of the noise, its error is 0.036; the error "
+        "of KernelPCA "
         "is 0.025. Use KernelPCA of scikit-learn."
     ),
 )

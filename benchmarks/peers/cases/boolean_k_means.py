@@ -109,7 +109,10 @@ CASE = Case(
         "kmodes, Cao": Contender(
             run=kmodes("Cao"),
             requires="kmodes>=0.12.2",
-            note="a single start chosen by density, which is its default for this method",
+            note=(
+                "a single start chosen by density, which is the default of kmodes for this "
+                "method"
+            ),
             sizes=UP_TO_4000,
             why_not="takes minutes",
         ),

@@ -66,7 +66,7 @@ CASE = Case(
         "and how many pairs does the test find?"
     ),
     remarks=(
-        "Neither analysis uses a penalty. cca-zoo refits the model for each permutation and "
+        "Neither contender uses a penalty. cca-zoo refits the model for each permutation and "
         "compares correlations by rank; its documentation says that only the first p-value "
         "is valid. `canonical_permutation_test` removes the earlier pairs first, as in "
         "Winkler and others (2020), and works on whitened views. To see how often each of "

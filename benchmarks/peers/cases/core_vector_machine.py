@@ -246,8 +246,10 @@ CASE = Case(
         "published rule": Contender(
             run=ours(radius_tol=1e-6),
             peer=False,
-            note="radius_tol=1e-6: stops when no sample among random draws is farther from the "
-            "centre than 1 + radius_tol radii",
+            note=(
+                "radius_tol=1e-6, which stops when no sample among random draws is farther "
+                "from the centre than 1 + radius_tol radii"
+            ),
             sizes=UP_TO_100_000,
             why_not="shown on the board up to 100 000",
         ),
@@ -256,14 +258,16 @@ CASE = Case(
             peer=False,
             sizes=UP_TO_100_000,
             why_not="shown on the board up to 100 000",
-            note="tol=1e-3: duality gap at most a thousandth",
+            note="tol=1e-3, so that the duality gap is at most a thousandth",
         ),
         "tuned": Contender(
             run=ours(1e4, 1),
             peer=False,
             sizes=UP_TO_100_000,
             why_not="shown next to the tuned peer",
-            note="C=10 000, gamma=1, n_jobs=2: smallest error at 10 000",
+            note=(
+                "C=10 000, gamma=1, which give the smallest error for 10 000 samples; n_jobs=2"
+            ),
         ),
         "SVC": Contender(
             run=theirs(100, 4),
@@ -277,7 +281,10 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             sizes=UP_TO_100_000,
             why_not="tuned for the board",
-            note="C=100 000, gamma=1, cache of 1 GB: smallest error at 10 000",
+            note=(
+                "C=100 000, gamma=1, which give the smallest error for 10 000 samples; "
+                "cache of 1 GB"
+            ),
         ),
         "Nystroem, LinearSVC": Contender(
             run=landmarks,
@@ -292,7 +299,8 @@ CASE = Case(
         "test error %": "error on 20 000 new samples",
         "support": "number of support vectors",
         "gap": "relative duality gap",
-        "violation": "violation of the margin by samples outside the core set, in margins",
+        "violation": "violation of the margin by samples outside the core set, in units of "
+        "the margin",
     },
     targets=(
         Target(

@@ -141,13 +141,15 @@ CASE = Case(
         "celer": Contender(
             run=celer,
             requires="celer>=0.7.4",
-            note="working sets, dual extrapolation; gap 1e-8",
+            note="working sets with dual extrapolation, to a gap of 1e-8",
         ),
         "skglm": Contender(
             run=skglm,
             requires="skglm>=0.5",
-            note="working sets, Anderson acceleration; stops if the optimality conditions are "
-            "violated by at most 1e-4 alpha",
+            note=(
+                "working sets with Anderson acceleration; stops if the optimality "
+                "conditions are violated by at most 1e-4 times alpha"
+            ),
         ),
         "group-lasso": Contender(
             run=fista,

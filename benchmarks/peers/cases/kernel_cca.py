@@ -173,7 +173,7 @@ CASE = Case(
             requires="mvlearn>=0.5",
             note=(
                 "the solver of `KMCCA`, called as a function with `sval_thresh=1e-15` so "
-                "that nothing is cut off; the benchmark adds the estimator tags that "
+                "that it drops no singular value; the benchmark adds the estimator tags that "
                 "scikit-learn 1.9 requires. mvlearn needs seaborn, and must be installed with "
                 "`--no-deps` because it requires an old matplotlib"
             ),

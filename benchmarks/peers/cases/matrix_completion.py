@@ -170,14 +170,15 @@ CASE = Case(
         "NuclearNormImputer": Contender(
             run=ours,
             peer=False,
-            note='solves the convex problem itself: `alpha_scale="absolute"`, `debias=False`, and '
-            "`alpha = t` (`alpha = 0` for the exact problem); `polish=True`, the default",
+            note='solves the convex problem itself, with `alpha_scale="absolute"`, '
+            "`debias=False`, `polish=True` (the default) and `alpha = t` "
+            "(`alpha = 0` for the exact problem)",
         ),
         "NuclearNormImputer, auto": Contender(
             run=ours_auto,
             peer=False,
-            note='`alpha="auto"`, chosen on hidden cells (the time includes this choice), and '
-            "refitted singular values: minimises the error, not the objective",
+            note='`alpha="auto"`, which is chosen on hidden cells (the time includes this '
+            "choice), and refitted singular values; minimises the error, not the objective",
         ),
         "reference": Contender(
             run=soft_impute,
@@ -195,7 +196,7 @@ CASE = Case(
         "matrix-completion": Contender(
             run=svt_solver,
             requires="matrix-completion>=0.0.2",
-            note="singular value thresholding of Cai, Candès and Shen, `epsilon=1e-5`",
+            note="singular value thresholding of Cai, Candès and Shen, with `epsilon=1e-5`",
             sizes=tuple(EXACT),
             why_not="does not model noise",
         ),
@@ -203,8 +204,9 @@ CASE = Case(
             run=cmfrec_imputer,
             requires="cmfrec>=3.5.1.post14",
             note=(
-                "alternating least squares on two factors, a problem that is not convex; uses "
-                "the true rank, a penalty of t on both factors (1e-6 for the exact problem), "
+                "alternating least squares on two factors, which is not a convex problem; "
+                "uses the true rank, a penalty of t on both factors (1e-6 for the exact "
+                "problem), "
                 "100 sweeps and Cholesky factorisations"
             ),
         ),
@@ -213,7 +215,7 @@ CASE = Case(
     figures={
         "error": "relative error on the unknown cells",
         "misfit": "relative residual on the known cells",
-        "rank": "number of singular values above 1e-4 of the largest",
+        "rank": "number of singular values above 1e-4 times the largest one",
         "nuclear norm": "nuclear norm, relative to the nuclear norm of the planted table",
         "gap": "relative duality gap of the penalised problem, with the residual as dual variable",
     },
@@ -234,7 +236,7 @@ CASE = Case(
             1 + 1e-6,
         ),
         at_most(
-            "known cells kept to 1e-6 without noise",
+            "known cells are kept to 1e-6 without noise",
             "NuclearNormImputer",
             "misfit",
             1e-6,

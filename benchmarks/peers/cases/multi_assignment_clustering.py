@@ -89,7 +89,7 @@ CASE = Case(
     "provides the method.",
     remarks=f"There are {K} sources, up to {LARGEST} per row (176 assignment sets), and one "
     "start. The memory is the increase during the fit, without the input. For 1,000 rows the "
-    "limit is 4 MB, not counting the working tables of a step.",
+    "limit of the memory is 4 MB, not counting the working tables of a step.",
     ours="MultiAssignmentClustering",
     sizes={
         "1,000 x 500": (1000, N_FEATURES),

@@ -125,7 +125,10 @@ CASE = Case(
         "IncrementalPCA, small batches": Contender(
             run=sklearn_rows,
             requires="scikit-learn>=1.9",
-            note="batches of 20 rows, the closest that it comes to an update after every row",
+            note=(
+                "batches of 20 rows, which is as close as it comes to an update after every "
+                "row"
+            ),
         ),
         "PCA": Contender(
             run=sklearn_batch,

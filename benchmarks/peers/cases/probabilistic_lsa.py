@@ -220,7 +220,10 @@ CASE = Case(
             ),
             check=_divergence_beaten,
         ),
-        Target(text="faster than this NMF for the same number of passes", check=_passes),
+        Target(
+            text="faster than Kullback-Leibler NMF for the same number of passes",
+            check=_passes,
+        ),
     ),
     excluded={
         "enstop 0.2.6": "not released since 2021; requires hdbscan, umap-learn and dask",

@@ -104,7 +104,7 @@ CASE = Case(
     title="Robust transform of new rows",
     question=(
         "How large is the error of the scores of new rows if 5 to 30 % of their entries are "
-        "grossly wrong? RobustPCA projects in the l1 norm, whereas the usual projection is "
+        "grossly wrong? RobustPCA projects in the l1 norm, whereas the usual projection uses "
         "least squares."
     ),
     remarks=(

@@ -74,7 +74,7 @@ def _lowest(rows):
     ]
     if not found:
         return None, "no rival measured"
-    return min(found) >= 0, f"the best peer is {100 * min(found):.2g} % higher"
+    return min(found) >= 0, f"the stress of the best peer is {100 * min(found):.2g} % higher"
 
 
 LARGE = "digits, 2000 rows"

@@ -85,7 +85,8 @@ def no_peer_is_better(rows):
     ]
     if not ratios:
         return None, "cca-zoo not measured"
-    return min(ratios) >= 1 - 1e-6, f"{min(ratios):.6f} to {max(ratios):.6f} times its value"
+    shown = f"{min(ratios):.6f} to {max(ratios):.6f} times the covariance of cca-zoo"
+    return min(ratios) >= 1 - 1e-6, shown
 
 
 CASE = Case(

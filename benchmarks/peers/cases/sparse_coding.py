@@ -239,9 +239,12 @@ CASE = Case(
         "spams": Contender(
             run=spams_codes(1),
             requires="spams-bin>=2.6",
-            note="C++; adds the atom that leaves the smallest residual; patches in columns, "
-            "prepared before the timing; `eps=1e-3` in addition to the number of atoms, because "
-            "single precision gives zero codes otherwise",
+            note=(
+                "is written in C++ and adds the atom that leaves the smallest residual; gets "
+                "`eps=1e-3` in addition to the number of atoms, because single precision "
+                "gives zero codes otherwise; the patches are stored in columns before the "
+                "timing starts"
+            ),
         ),
         "spams, 2 threads": Contender(
             run=spams_codes(2), requires="spams-bin>=2.6", note="`numThreads=2`"

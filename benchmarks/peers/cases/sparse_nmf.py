@@ -244,7 +244,7 @@ CASE = Case(
     quality=quality,
     figures={
         "excess": "objective divided by the lowest objective of eight random starts, minus 1",
-        "KKT": "relative projected gradient of the factor for which it is larger",
+        "KKT": "relative projected gradient; the larger of the values for the two factors",
     },
     targets=(
         Target(

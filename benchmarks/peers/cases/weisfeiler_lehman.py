@@ -99,7 +99,8 @@ CASE = Case(
     question=(
         "How long does it take to compute the matrix of the Weisfeiler-Lehman kernel with "
         "three rounds? The graphs are random: they have 15 to 60 nodes with four labels and "
-        "as few edges as molecules. The dense graphs have 60 nodes and half of all possible "
+        "as few edges as molecules have. The dense graphs have 60 nodes and half of all "
+        "possible "
         "edges."
     ),
     remarks="Each contender gets the graphs in its own format; the conversion to this format "
