@@ -500,8 +500,8 @@ def cluster(gib):
         # compare the ratios with their targets
         single, double = (np.median(seconds[:, i + 1] / seconds[:, i]) for i in range(2))
         text = (
-            f"{name}: one worker at most {MOST_OF_MEMORY} times as long as in memory, two at most "
-            f"{MOST_OF_ONE_WORKER} times as long as one"
+            f"{name}: one worker takes at most {MOST_OF_MEMORY} times as long as a fit in memory, "
+            f"and two workers take at most {MOST_OF_ONE_WORKER} times as long as one"
         )
         reached = single <= MOST_OF_MEMORY and double <= MOST_OF_ONE_WORKER
         figures.append((text, f"{single:.2f}, {double:.2f}", bool(reached)))

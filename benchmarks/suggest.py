@@ -73,12 +73,12 @@ def real(_):
     seconds = quietly(X, X[:, 0])[1]
 
     first = (
-        f"at least {TO_REACH_FIRST} first",
+        f"the right problem is the first one for at least {TO_REACH_FIRST} tables",
         f"{n_first} of {len(shown)}",
         n_first >= TO_REACH_FIRST,
     )
     among_three = (
-        f"at least {TO_REACH_AMONG_THREE} among the first three",
+        f"the right problem is among the first three for at least {TO_REACH_AMONG_THREE} tables",
         f"{n_found} of {len(shown)}",
         n_found >= TO_REACH_AMONG_THREE,
     )

@@ -75,15 +75,16 @@ ENTRY = Entry(
     source=(
         "the experiment follows section V.A, with a 20 x 50 dictionary, 1500 signals of 3 "
         "atoms, and 80 passes. There are 50 trials without noise, and 50 trials for each "
-        "signal-to-noise ratio (10, 20 and 30 dB). An atom counts as found if it matches to "
-        "within 0.01. The paper shows its results as the bars of a figure, so we set the target "
+        "signal-to-noise ratio (10, 20 and 30 dB). An atom counts as found if a learned atom "
+        "matches it to within 0.01. The paper shows its results as the bars of a figure, so "
+        "we set the target "
         "fractions ourselves."
     ),
     remarks=(
         "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "
         "matching pursuit, whereas `KSVD` adds the atom that leaves the smallest residual. "
         "`KSVD` treats two atoms as duplicates if their cosine is at least 0.9. Unlike the "
-        "paper, it also splits atoms that do the work of two."
+        "method of the paper, it also splits atoms that do the work of two."
     ),
     values=values,
 )

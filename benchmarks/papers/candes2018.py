@@ -100,16 +100,16 @@ ENTRY = Entry(
     "Spector, Janson: Powerful knockoffs via minimizing reconstructability. Annals of Statistics "
     "50(1), 2022.",
     source=(
-        "vignette `Controlled variable selection with model-X knockoffs` of the authors' R "
-        "package knockoff (200 features), and tutorial of the package knockpy of Spector and "
-        "Janson (500 features). Both print the result of one draw of the data. The bound on the "
-        "false discovery rate is proved in section 3 of the article, for a known covariance."
+        "the vignette `Controlled variable selection with model-X knockoffs` of the authors' R "
+        "package knockoff (200 features), and the tutorial of the package knockpy of Spector "
+        "and Janson (500 features). Both print the result of one draw of the data. The bound on "
+        "the false discovery rate is proved in section 3 of the article, for a known covariance."
     ),
     values=values,
     remarks=(
         "We print the mean and the standard deviation over 30 draws of data and knockoffs. "
         "As in both sources, we use the lasso, whose penalty is chosen by cross-validation. "
-        "A printed draw agrees if it lies within two standard deviations. "
+        "A printed draw agrees if it lies within two standard deviations of our mean. "
         '`KnockoffSelector` uses `construction="sdp"` for 200 features and '
         '`"equicorrelated"` for 500; knockpy uses a third construction, which '
         "`KnockoffSelector` does not have."

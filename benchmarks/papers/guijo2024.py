@@ -75,11 +75,11 @@ ENTRY = Entry(
     remarks=(
         "The band is a tenth of the length, as in the authors' settings. With five "
         "neighbours on Covid3Month, 11 (dtw) and 9 (euclidean) of the 61 series have a tie "
-        "at the fifth neighbour, because many series are short rows of small counts after "
-        "zeros. In 3000 random orders of the training series, which decide the ties, the "
+        "at the fifth neighbour, because many series consist of zeros followed by a few "
+        "small counts. In 3000 random orders of the training series, which decide the ties, the "
         "error lies between 0.0405 and 0.0463 (dtw) and between 0.0397 and 0.0429 "
         "(euclidean): the printed values and ours belong to different orders. The values "
-        "without ties agree to all digits. The benchmark uses the data sets that are in the "
+        "without ties agree in every digit. The benchmark uses the data sets that are in the "
         "folder named by `UCR_ARCHIVE` or are installed with aeon."
     ),
 )

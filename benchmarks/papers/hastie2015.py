@@ -98,7 +98,7 @@ ENTRY = Entry(
     remarks=(
         "`NuclearNormImputer` solves the problem to a relative duality gap of 1e-9. The R package "
         "stops when its objective changes by less than 1e-5, which leaves an error of about 1e-3 "
-        "in its singular values: the values agree to this accuracy, and the objectives to all "
-        "printed digits."
+        "in its singular values: the values agree to this accuracy, and the objectives agree "
+        "in every printed digit."
     ),
 )

@@ -168,7 +168,8 @@ ENTRY = Entry(
     "Murray: On the stability of canonical correlation analysis and partial least squares with "
     "application to brain-behavior associations. Communications Biology 7, 2024.",
     source="outputs of `cca_sample_size` in the documentation of gemmr, the authors' package "
-    "(quick start, and page on sample sizes). They are the sizes for a power of 0.9 and for "
+    "(the quick start, and the page on sample sizes). They are the sizes for a power of 0.9 "
+    "and for "
     "errors of at most 0.1 in the correlation, the weights, the scores and the loadings.",
     values=values,
     not_reached=("100 and 50 features, correlation 0.5",),
@@ -177,12 +178,15 @@ ENTRY = Entry(
         "correlation and of the number of features; the authors fitted it to simulations with "
         "many spectra. We simulate each setting itself, by the authors' recipe: the variances "
         "follow power laws with the exponents -0.8 and -1.2, and the weights are random, but "
-        "their variates have at least half of the mean variance. For each model we find the size "
-        "from which no mean error is above 0.1, and we take the mean of this size over the "
-        "models. A value agrees if the ratio of the sizes is at most 1.5. Ours are about three "
-        "quarters of the printed sizes for 5 and 10 features, and half for 100 and 50. The "
+        "their variates have at least half of the mean variance. For each model we find the "
+        "size from which on no mean error is above 0.1, and we take the mean of this size "
+        "over the "
+        "models. A value agrees if the ratio of the sizes is at most 1.5. Our sizes are "
+        "about three quarters of the printed sizes for 5 and 10 features, and half of the "
+        "printed sizes for 100 and 50 features. The "
         "estimator is not the reason: it gives the same correlation as two QR decompositions. "
-        "The versions of the authors' model differ by more: for 100 and 50 features and a "
+        "Two versions of the authors' model differ from each other by even more: for 100 and "
+        "50 features and a "
         "correlation of 0.5, the stable version of the documentation gives a size of 2012, and "
         "the latest version gives 5638."
     ),

@@ -86,8 +86,8 @@ ENTRY = Entry(
     values=values,
     remarks=(
         "The authors start once from medoids chosen by k-means++; `KMedoids` keeps the best "
-        "of ten starts. Both searches end in the same medoids on these sets, so the indices "
-        "agree to all digits. On ACSF1, a single start from the greedy choice, the default, "
+        "of ten starts. Both searches end at the same medoids on these sets, so the indices "
+        "agree in every digit. On ACSF1, a single start from the greedy choice, the default, "
         "ends in a minimum that is 0.3 % higher, with an index of 0.227. Nearly all indices "
         "are low: the classes of these sets are not the clusters that this distance finds. "
         "The benchmark uses the data sets that are in the folder named by `UCR_ARCHIVE` or "

@@ -151,7 +151,7 @@ ENTRY = Entry(
         "The weights of the integer program are at most 100. By default, the sizes of the "
         "weights and the slack also have a cost. In two of ten draws with 1000 features, the "
         "optimum therefore uses only four of the five relevant features, even if the machine "
-        "is given only these five. It then predicts less accurately."
+        "is given only these five. With four features, the machine predicts less accurately."
     ),
     values=values,
     not_reached=("100 samples, 5 relevant of 1000, 10 draws",),

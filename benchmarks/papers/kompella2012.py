@@ -68,7 +68,9 @@ ENTRY = Entry(
         "of features as the batch method. The paper shows this in pictures, so we set the "
         "targets ourselves; the target for the subspace of three features is 0.95."
     ),
-    remarks="The input consists of the five quadratic terms of "
-    "x1 = sin t + cos² 11t, x2 = cos 11t.",
+    remarks=(
+        "The input consists of the five quadratic terms of x1 = sin t + cos² 11t and x2 = "
+        "cos 11t."
+    ),
     values=values,
 )

@@ -72,8 +72,10 @@ ENTRY = Entry(
     title="Octane numbers from spectra by partial least squares",
     cites="Mevik and Wehrens: The pls package: principal component and partial least squares "
     "regression in R. Journal of Statistical Software 18(2), 2007.",
-    source="outputs of `summary(gas1)` and of `RMSEP` for new data in sections 3 and 8 of the "
-    "manual of the R package, the current edition of the article.",
+    source=(
+        "outputs of `summary(gas1)` and of `RMSEP` for new data in sections 3 and 8 of the "
+        "manual of the R package, which is the current edition of the article."
+    ),
     values=values,
     remarks=(
         'The model is `KernelPLSRegression(kernel="linear")`. All values agree in every printed '

@@ -81,7 +81,7 @@ ENTRY = Entry(
     "Sánchez-Monedero, Fernández-Navarro, Hervás-Martínez: Ordinal regression methods: survey and "
     "experimental study. IEEE Transactions on Knowledge and Data Engineering 28(1), 2016.",
     source=(
-        "table of the results of SVORIM in the first tutorial of the toolbox, and file "
+        "the table of the results of SVORIM in the first tutorial of the toolbox, and the file "
         "`doc/tutorial/reference-results/svorim-mean-results_test.csv`."
     ),
     values=values,

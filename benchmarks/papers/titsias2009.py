@@ -20,7 +20,7 @@ def values(quick):
         rises = bool((np.diff(bounds) >= -1e-6).all())
         found += [
             value(setting, "bound for each number of inducing inputs",
-                  f"rises, and at most {exact:.3f}", OWN_TARGET, shown, holds=below and rises),
+                  f"rises, and is at most {exact:.3f}", OWN_TARGET, shown, holds=below and rises),
             value(setting,
                   f"distance from the exact likelihood with {NUMBERS[-1]} inducing inputs",
                   "below 0.1", OWN_TARGET, f"{exact - bounds[-1]:.1e}",

@@ -81,7 +81,7 @@ ENTRY = Entry(
     values=values,
     remarks=(
         f"We measure {TRIALS} signals of m ones at random places, each with its own matrix "
-        "(the paper has 1000 signals). A signal is recovered if the pursuit finds these "
+        "(the paper uses 1000 signals). A signal is recovered if the pursuit finds these "
         "places. A fraction agrees if it is less than three standard errors below the "
         "printed fraction (1.9 %, and 4 % on the line). With a quarter fewer measurements "
         "than on the line, the fraction has to be below 95 %."

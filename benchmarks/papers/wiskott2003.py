@@ -94,7 +94,7 @@ ENTRY = Entry(
         "the printed values come from the tutorial 'Logistic Maps' of the Modular toolkit "
         "for Data Processing. This tutorial reproduces a figure of the paper with r = 3.6 + "
         "0.13 f, where f is a sum of three sines (5, 11, 13 periods). We set the other "
-        "expected values ourselves; there, f is scaled to [-1, 1]."
+        "expected values ourselves; for these values, f is scaled to [-1, 1]."
     ),
     remarks="The tutorial keeps all 285 expanded directions, so we set `rank_tol=1e-15`. By "
     "default, directions below the rounding errors of the covariance are dropped.",

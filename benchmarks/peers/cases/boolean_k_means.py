@@ -130,5 +130,5 @@ CASE = Case(
             check=_ten_times,
         ),
     ),
-    memory_unit=("copies of the Boolean input", lambda X: float(X.nbytes)),
+    memory_unit=("multiples of the size of the Boolean input", lambda X: float(X.nbytes)),
 )

@@ -152,7 +152,7 @@ CASE = Case(
             "contender misses"
         ),
     },
-    memory_unit=("copies of the input", lambda stream: float(stream.X.nbytes)),
+    memory_unit=("multiples of the size of the input", lambda stream: float(stream.X.nbytes)),
     excluded={
         "incremental-pca-torch": (
             "needs PyTorch, and implements the same batch method as IncrementalPCA"

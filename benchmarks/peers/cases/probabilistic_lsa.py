@@ -141,7 +141,7 @@ def _divergence_beaten(rows):
 
 
 def _passes(rows):
-    pairs = _pairs(rows, "scikit-learn NMF", "the same number of passes")
+    pairs = _pairs(rows, "scikit-learn NMF", "as many passes as NMF")
     if not pairs:
         return None, "not measured"
     ratios = [other.ratio / mine.ratio for other, mine in pairs]
@@ -181,7 +181,7 @@ CASE = Case(
     work=work,
     contenders={
         "ProbabilisticLSA": Contender(run=ours(), peer=False, note="defaults"),
-        "the same number of passes": Contender(
+        "as many passes as NMF": Contender(
             run=ours(max_iter=PASSES, tol=0.0),
             peer=False,
             note=f"`max_iter={PASSES}, tol=0`",
