@@ -55,13 +55,16 @@ def values(quick):
         # FITC mistakes noise for signal, whereas VFE mistakes signal for noise
         found += [
             value(at + "FITC, 10 inducing inputs", "noise variance",
-                  f"underestimated: below {noise:.3g}", PRINTED, ours["fitc", 10], holds=ours["fitc", 10] < 0.5 * noise),
+                  f"underestimated: below {noise:.3g}", PRINTED,
+                  ours["fitc", 10], holds=ours["fitc", 10] < 0.5 * noise),
             value(at + "VFE, 10 inducing inputs", "noise variance",
-                  f"overestimated: above {noise:.3g}", PRINTED, ours["vfe", 10], holds=ours["vfe", 10] > 1.1 * noise),
+                  f"overestimated: above {noise:.3g}", PRINTED,
+                  ours["vfe", 10], holds=ours["vfe", 10] > 1.1 * noise),
             # the objective of FITC is not a bound on the likelihood; that of VFE is one, and it
             # grows
             value(at + "FITC, 10 inducing inputs", "objective",
-                  f"may exceed the exact {likelihood:.4g}", OWN_TARGET, reached["fitc", 10], holds=reached["fitc", 10] > likelihood),
+                  f"may exceed the exact {likelihood:.4g}", OWN_TARGET,
+                  reached["fitc", 10], holds=reached["fitc", 10] > likelihood),
             value(at + "VFE, 10, 20, 40 inducing inputs", "objective",
                   f"grows towards the exact {likelihood:.4g}", PRINTED,
                   ", ".join(f"{reached['vfe', m]:.4g}" for m in N_INDUCING),
@@ -69,7 +72,8 @@ def values(quick):
                   and likelihood - 0.01 < reached["vfe", 40] <= likelihood + 1e-3),
             # additional inducing inputs may make FITC worse
             value(at + "FITC, 20 and 40 inducing inputs", "objective",
-                  "may fall with more inducing inputs", OWN_TARGET, f"{reached['fitc', 20]:.4g}, {reached['fitc', 40]:.4g}",
+                  "may fall with more inducing inputs", OWN_TARGET,
+                  f"{reached['fitc', 20]:.4g}, {reached['fitc', 40]:.4g}",
                   holds=reached["fitc", 40] < reached["fitc", 20]),
         ]  # fmt: skip
 
