@@ -507,7 +507,7 @@ def cluster(gib):
         figures.append((text, f"{single:.2f}, {double:.2f}", bool(reached)))
 
     most = max(row[4] for row in rows)
-    text = f"driver at most {MOST_AT_DRIVER} GiB"
+    text = f"memory at the driver at most {MOST_AT_DRIVER} GiB"
     figures.append((text, f"{most:.2f}", most <= MOST_AT_DRIVER))
     return Section(
         f"Each table has {gib / 4:g} GiB in float32. It is generated on the workers and kept "
@@ -568,7 +568,7 @@ def killed(gib):
         [
             ("identical bits", f"{same} of {len(rows)}", same == len(rows)),
             (
-                f"with checkpoints at most {MOST_REPEATED} passes repeated",
+                f"at most {MOST_REPEATED} passes are repeated with checkpoints",
                 f"{most_repeated:.1f}",
                 most_repeated <= MOST_REPEATED,
             ),

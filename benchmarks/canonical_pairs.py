@@ -366,7 +366,7 @@ def loadings(runs):
     head = ("rows", "alpha", "runs", "first pair", "second pair")
     figures = [
         (
-            f"at least {LEAST_COVERAGE:.0%} of the loadings covered",
+            f"at least {LEAST_COVERAGE:.0%} of the loadings are covered",
             f"{least:.1%}",
             least >= LEAST_COVERAGE,
         )

@@ -304,7 +304,9 @@ def grid(every):
 
 def _expected_of(name, errors, middle, tenth, against_convex):
     if errors > 0.2:
-        text = f"{name}, {errors:.0%} errors: at most 1.05 times the convex solution"
+        text = (
+            f"{name}, {errors:.0%} errors: at most 1.05 times the error of the convex solution"
+        )
         return text, f"{against_convex:.2f}", against_convex <= 1.05
     most = (1.03, 1.2) if errors <= 0.1 else (1.05, 1.7)
     text = f"{name}, {errors:.0%} errors: median {most[0]}, ninth decile {most[1]}"
@@ -351,7 +353,7 @@ def columns(every):
         f'noise"). All figures are medians of {SEEDS} draws.'
     )
     head = ("noise", "errors", "RobustPCA", "convex", "oracle", "RobustPCA, equal noise")
-    limit = "unequal noise: at most 1.3 times the oracle"
+    limit = "unequal noise: at most 1.3 times the error of the oracle"
     return Section(text, head, rows, [(limit, f"{worst:.2f}", worst <= 1.3)])
 
 

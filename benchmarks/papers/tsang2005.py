@@ -155,8 +155,8 @@ ENTRY = Entry(
         "obtained with the authors' library on one draw."
     ),
     remarks=(
-        "The figures of the paper were not available as numbers. The width of the kernel is "
-        "one over the mean squared distance, as in the paper; we chose the cost. In the "
+        "The figures of the paper were not available as numbers. The parameter gamma of the "
+        "kernel is one over the mean squared distance, as in the paper; we chose the cost. In the "
         "comparison with the library, both programs use gamma = 4. `CoreVectorMachine` "
         "continues until twenty samples in a row show no violation, so its gap is smaller "
         "and it has more support vectors."

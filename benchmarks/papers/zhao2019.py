@@ -96,8 +96,8 @@ ENTRY = Entry(
         '`gamma="auto"`; the last two are the defaults of PyOD. The tables mnist and shuttle are '
         "left out because of their size. The fits have a gap of 1e-7: with the default of "
         "`SVDD`, 1e-3, the areas of five of the larger tables differ by 0.002 to 0.014. The "
-        "data are in the folder `notebooks/data` of the source of PyOD, which is not shipped here: "
-        "set "
+        "data are in the folder `notebooks/data` of the source of PyOD, which is not shipped "
+        "here: set "
         f"`{SOURCE}` to the folder of that source."
     ),
 )

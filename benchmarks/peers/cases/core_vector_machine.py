@@ -308,14 +308,17 @@ CASE = Case(
             check=_as_good,
         ),
         at_most(
-            "test error at a million at most 0.3 %",
+            "test error for a million samples at most 0.3 %",
             "CoreVectorMachine",
             "test error %",
             0.3,
             sizes=("1 000 000",),
         ),
         Target(
-            text="tables of up to 1 000 rows: at most 1.5 times as long as SVC, defaults",
+            text=(
+                "tables of up to 1 000 rows: at most 1.5 times as long as SVC, both with "
+                "their defaults"
+            ),
             check=_small_tables,
         ),
         Target(
@@ -325,7 +328,7 @@ CASE = Case(
             ),
             check=_wrong_labels,
         ),
-        Target(text="SVC takes at least 5 times as long at 100 000", check=_faster),
+        Target(text="SVC takes at least 5 times as long for 100 000 samples", check=_faster),
         under("a million samples within a minute", "CoreVectorMachine", "1 000 000", 60.0),
         Target(text="published rule: time grows at most like n^1.1", check=_growth),
         at_most(

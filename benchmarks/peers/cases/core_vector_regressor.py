@@ -188,7 +188,7 @@ CASE = Case(
     },
     quality=quality,
     figures={
-        "RMSE": "root mean squared error against the true function, on 5000 new samples",
+        "RMSE": "root mean squared deviation from the true function, on 5000 new samples",
         "support": "number of support vectors",
         "gap": "relative duality gap",
     },

@@ -140,8 +140,8 @@ def _sklearn_beaten(rows):
         t.ratio > 1 and t.quality["objective"] >= o.quality["objective"] for t, o in pairs
     )
     shown = "; ".join(
-        f"{t.contender} takes {t.ratio:.1f} times as long, objective {t.quality['objective']:.2f} "
-        f"against {o.quality['objective']:.2f}"
+        f"{t.contender} takes {t.ratio:.1f} times as long, with an objective of "
+        f"{t.quality['objective']:.2f} (ours: {o.quality['objective']:.2f})"
         for t, o in pairs
     )
     return ok, shown

@@ -165,7 +165,7 @@ CASE = Case(
         "groups": "number of non-zero groups",
     },
     targets=(
-        at_most("duality gap of 1e-8 reached", "GroupLasso", "gap", 1.01e-8),
+        at_most("a duality gap of 1e-8 is reached", "GroupLasso", "gap", 1.01e-8),
         at_least("cvxpy takes at least 5 times as long", "cvxpy", "ratio", 5),
         none_faster(
             "no peer that reaches a gap of 1e-6 is faster",

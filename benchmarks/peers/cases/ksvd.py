@@ -116,8 +116,8 @@ def _sklearn_beaten(rows):
         return None, "not measured"
     ok = all(t.ratio > 1 and t.quality["rmse"] > o.quality["rmse"] for t, o in pairs)
     shown = "; ".join(
-        f"takes {t.ratio:.0f} times as long, error {t.quality['rmse']:.2f} against "
-        f"{o.quality['rmse']:.2f}"
+        f"takes {t.ratio:.0f} times as long, with an error of {t.quality['rmse']:.2f} "
+        f"(ours: {o.quality['rmse']:.2f})"
         for t, o in pairs
     )
     return ok, shown
@@ -139,8 +139,8 @@ def _peers_beaten(rows):
     )
     peer, mine = min(pairs, key=lambda pair: pair[0].ratio / pair[1].ratio)
     return ok, (
-        f"nearest: {peer.contender} takes {peer.ratio / mine.ratio:.1f} times as long, error "
-        f"{peer.quality['rmse']:.2f} against {mine.quality['rmse']:.2f} ({peer.size})"
+        f"nearest: {peer.contender} takes {peer.ratio / mine.ratio:.1f} times as long, with "
+        f"an error of {peer.quality['rmse']:.2f} (ours: {mine.quality['rmse']:.2f}; {peer.size})"
     )
 
 

@@ -69,7 +69,8 @@ CASE = Case(
     ),
     remarks=(
         "LIBLINEAR penalises the offset. With `intercept_scaling=30` it minimises the same "
-        "objective to within 1e-6; of its two algorithms, the trust region method is the "
+        "objective as `L2SVC` to within 1e-6; of its two algorithms, the trust region method "
+        "is the "
         "faster one here."
     ),
     ours="L2SVC",

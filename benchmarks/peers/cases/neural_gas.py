@@ -98,7 +98,7 @@ def _lower_than_one_start(rows):
     ]
     if not pairs:
         return None, "not measured"
-    shown = "; ".join(f"{a:.1f} against {b:.1f}" for a, b in pairs)
+    shown = "; ".join(f"{a:.1f} (k-means: {b:.1f})" for a, b in pairs)
     return all(a <= b for a, b in pairs), shown
 
 

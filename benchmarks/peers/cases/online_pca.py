@@ -120,7 +120,7 @@ CASE = Case(
         "IncrementalPCA": Contender(
             run=sklearn_incremental,
             requires="scikit-learn>=1.9",
-            note="the default batches of 5 n_features rows",
+            note="the default batches of 5 times n_features rows",
         ),
         "IncrementalPCA, small batches": Contender(
             run=sklearn_rows,

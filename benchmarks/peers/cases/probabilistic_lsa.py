@@ -134,8 +134,8 @@ def _divergence_beaten(rows):
         for other, mine in pairs
     )
     return ok, "; ".join(
-        f"NMF takes {other.ratio:.1f} times as long, {other.quality['seen']:.3f} against "
-        f"{mine.quality['seen']:.3f}"
+        f"NMF takes {other.ratio:.1f} times as long, with a log-likelihood of "
+        f"{other.quality['seen']:.3f} (ours: {mine.quality['seen']:.3f})"
         for other, mine in pairs
     )
 

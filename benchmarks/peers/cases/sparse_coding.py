@@ -272,15 +272,15 @@ CASE = Case(
             0.999,
             sizes=DOUBLE,
         ),
-        at_most("no bound violated", "SparseCoder", "violations", 0),
-        beats("50,000 patches: no slower than spams, one thread", "spams", 1.0, USUAL),
+        at_most("no bound is violated", "SparseCoder", "violations", 0),
+        beats("50,000 patches: no slower than spams with one thread", "spams", 1.0, USUAL),
         beats(
             "50,000 patches: 30 times as fast as scikit-learn",
             "scikit-learn, Gram",
             30.0,
             USUAL,
         ),
-        beats("2,000 atoms: no slower than spams, one thread", "spams", 1.0, LARGE),
+        beats("2,000 atoms: no slower than spams with one thread", "spams", 1.0, LARGE),
     ),
     repeat=3,
 )

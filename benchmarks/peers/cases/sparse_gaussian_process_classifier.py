@@ -118,8 +118,8 @@ CASE = Case(
     remarks="All contenders are trained on two thirds of each table, with standardised "
     "inputs. The covariance is a constant times a Gaussian with one length scale; both the "
     "constant and the length scale are optimised. With several classes, one process for each "
-    "class separates it from the rest. GPflow optimises posterior, covariance and inducing "
-    "inputs together, starting from the centres of k-means.",
+    "class separates it from the rest. GPflow optimises the posterior, the covariance and "
+    "the inducing inputs together, starting from the centres of k-means.",
     ours="SparseGaussianProcessClassifier",
     sizes={
         "breast cancer, 379 x 30, 50 inducing": ("breast_cancer", 50),

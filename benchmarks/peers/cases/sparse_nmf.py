@@ -254,7 +254,7 @@ CASE = Case(
             ),
             check=_never_above,
         ),
-        at_most("KKT residual of 1e-4 reached", "SparseNMF", "KKT", 1e-4),
+        at_most("a KKT residual of 1e-4 is reached", "SparseNMF", "KKT", 1e-4),
     ),
     repeat=3,
 )

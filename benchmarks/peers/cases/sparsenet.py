@@ -138,8 +138,8 @@ def _as_low(rows):
         t.ratio > 5 and o.quality["energy"] <= 1.001 * t.quality["energy"] for t, o in pairs
     )
     shown = "; ".join(
-        f"the loop takes {t.ratio:.3g} times as long, energy {t.quality['energy']:.4f} against "
-        f"{o.quality['energy']:.4f}"
+        f"the loop takes {t.ratio:.3g} times as long, with an energy of "
+        f"{t.quality['energy']:.4f} (ours: {o.quality['energy']:.4f})"
         for t, o in pairs
     )
     return ok, shown
@@ -151,8 +151,8 @@ def _lower(rows):
         return None, "not measured"
     ok = all(t.ratio > o.ratio and o.quality["energy"] < t.quality["energy"] for t, o in pairs)
     shown = "; ".join(
-        f"the loop takes {t.ratio / o.ratio:.3g} times as long, energy "
-        f"{t.quality['energy']:.4f} against {o.quality['energy']:.4f}"
+        f"the loop takes {t.ratio / o.ratio:.3g} times as long, with an energy of "
+        f"{t.quality['energy']:.4f} (ours: {o.quality['energy']:.4f})"
         for t, o in pairs
     )
     return ok, shown
