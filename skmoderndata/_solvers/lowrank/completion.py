@@ -231,7 +231,7 @@ class BalancedPenalty:
         return n_iter >= self.next_change
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
-        """Move mu towards equal residuals, if a change is due."""
+        """Move mu towards balanced residuals, if a change is due."""
         # aim at a primal residual of three times the dual one, which was fastest with and without
         # noise; the intervals between changes grow, so that the method converges as with a
         # constant mu

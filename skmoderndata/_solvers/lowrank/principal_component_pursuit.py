@@ -234,7 +234,7 @@ class Penalty:
         return self.first
 
     def balance(self, primal: float, dual: float, n_iter: int) -> float:
-        """Move mu towards equal residuals by decreasing factors, so that passes converge."""
+        """Move mu towards balanced residuals by decreasing factors, so that passes converge."""
         if self.balances and n_iter % 3 == 0:
             ratio = float(np.sqrt(10 * primal / max(dual, SMALLEST_DIVISOR)))
             if not 0.5 < ratio < 2:
