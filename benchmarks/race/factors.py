@@ -378,8 +378,9 @@ FAMILIES = {
         slack=1e-4,
         means="sum of the delta values, within 1e-4",
         reason=(
-            "No table is lost to a package. The checks of `fit` and `transform` read the table "
-            "several times, and the lines by hand have none. If a few milliseconds matter, use "
+            "No table is lost to a package. The checks of `fit` and `transform` read the "
+            "table several times, and the lines by hand have no checks. If a few "
+            "milliseconds matter, use "
             "`scipy.linalg.eigh` with both covariance matrices."
         ),
     ),

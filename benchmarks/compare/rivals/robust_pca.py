@@ -56,7 +56,7 @@ def growing(inputs):
 
 
 def factors(inputs):
-    """FactorAnalysis refitted without the cells that have large residuals."""
+    """FactorAnalysis refitted without large-residual cells."""
     X = SimpleImputer().fit_transform(inputs.X)
     for step in range(30):
         if step % 10 == 0:

@@ -240,8 +240,10 @@ CASE = Case(
         "CoreVectorMachine": Contender(
             run=ours(),
             peer=False,
-            note="C=50, gamma=4, n_jobs=2, duality gap at most 5 %; with flipped labels C=0.5; "
-            "for tables the defaults",
+            note=(
+                "C=50, gamma=4, n_jobs=2, with a duality gap of at most 5 %; C=0.5 for "
+                "flipped labels; the defaults for tables"
+            ),
         ),
         "published rule": Contender(
             run=ours(radius_tol=1e-6),
@@ -274,7 +276,10 @@ CASE = Case(
             requires="scikit-learn>=1.9",
             sizes=(*UP_TO_100_000, "10 000, 5 % flipped", *TABLES),
             why_not="takes minutes at this size, and hours at a million",
-            note="C=100, gamma=4, cache of 1 GB; with flipped labels C=1; for tables the defaults",
+            note=(
+                "C=100, gamma=4, with a cache of 1 GB; C=1 for flipped labels; the defaults "
+                "for tables"
+            ),
         ),
         "SVC, tuned": Contender(
             run=theirs(1e5, 1),

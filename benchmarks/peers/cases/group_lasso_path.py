@@ -118,7 +118,7 @@ CASE = Case(
             requires="skglm>=0.5",
             note=(
                 "a loop over the penalties with `warm_start`, which stops if the optimality "
-                "conditions are violated by at most 1e-4 of the smallest penalty"
+                "conditions are violated by at most 1e-4 times the smallest penalty"
             ),
         ),
     },

@@ -215,7 +215,7 @@ CASE = Case(
             requires="skglm>=0.5",
             note=(
                 "`GroupLasso` and `Lasso`, which stop if the optimality conditions are "
-                "violated by at most 1e-3 of the penalty"
+                "violated by at most 1e-3 times the penalty"
             ),
         ),
         "scikit-learn": Contender(
