@@ -511,10 +511,10 @@ def cluster(gib):
     figures.append((text, f"{most:.2f}", most <= MOST_AT_DRIVER))
     return Section(
         f"Each table has {gib / 4:g} GiB in float32. It is generated on the workers and kept "
-        f"there, in chunks of {CHUNK_MIB} MiB. A worker is a process of\none thread on this "
+        f"there, in chunks of {CHUNK_MIB} MiB. A worker is a process\nwith one thread on this "
         "machine; the fit in memory also has one thread. The seconds are medians of "
-        f"{ROUNDS} interleaved rounds,\nwith the smallest and the largest. The memory at the "
-        "driver covers its whole process, including Dask's scheduler.",
+        f"{ROUNDS} interleaved rounds,\nwith the smallest and the largest value. The memory at "
+        "the driver covers its whole process, including Dask's scheduler.",
         HEAD_OF_CLUSTER,
         rows,
         figures,

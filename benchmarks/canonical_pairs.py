@@ -222,8 +222,8 @@ def power(runs):
 
     text = (
         "The views are as above, but have one or two pairs of correlation rho. `found` is the "
-        f"fraction of the\n{runs} runs in which all planted pairs are found, and `more` the "
-        "fraction in which more pairs are found\nthan were planted. Refits, as in cca-zoo, "
+        f"fraction of the\n{runs} runs in which all planted pairs are found, and `more` is "
+        f"the fraction in which more pairs are found\nthan were planted. Refits, as in cca-zoo, "
         "compare the j-th correlation of the data with the j-th\ncorrelation of the permutations, "
         "and do not remove any pair. If there is one pair, they find a\nsecond one whether it "
         "exists or not."

@@ -81,7 +81,8 @@ ENTRY = Entry(
         "fractions ourselves."
     ),
     remarks=(
-        "The defaults of `KSVD` differ from the paper. The paper uses plain orthogonal "
+        "The defaults of `KSVD` differ from the method of the paper. The paper uses plain "
+        "orthogonal "
         "matching pursuit, whereas `KSVD` adds the atom that leaves the smallest residual. "
         "`KSVD` treats two atoms as duplicates if their cosine is at least 0.9. Unlike the "
         "method of the paper, it also splits atoms that do the work of two."

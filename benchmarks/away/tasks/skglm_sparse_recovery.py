@@ -49,8 +49,8 @@ TASK = Task(
     theirs=theirs,
     ours=lambda problem: smallest(problem, BridgeRegression(fit_intercept=False)),
     reason=(
-        "At its best penalty, BridgeRegression selects the 20 features and one false "
-        "one, which a least squares refit does not remove. Use MCPRegression of "
+        "At its best penalty, BridgeRegression selects the 20 relevant features and one "
+        "false one, which a least squares refit does not remove. Use MCPRegression of "
         "skglm."
     ),
 )

@@ -108,8 +108,9 @@ CASE = Case(
         "accuracy do you gain?"
     ),
     remarks=(
-        "Each fit is complete: L-BFGS finds hyperparameters, noise and inducing inputs on 5,000 "
-        "samples, and the posterior uses all samples. GPy fits and keeps only 5,000 samples, "
+        "Each fit is complete: L-BFGS finds the hyperparameters, the noise and the inducing "
+        "inputs on 5,000 samples, and the posterior uses all samples. GPy fits and keeps "
+        "only 5,000 samples, "
         "with the same number of iterations. `GaussianProcessRegressor` uses 1,000 samples."
     ),
     ours="SparseGaussianProcessRegressor",

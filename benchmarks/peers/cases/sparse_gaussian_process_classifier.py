@@ -118,7 +118,7 @@ CASE = Case(
     remarks="All contenders are trained on two thirds of each table, with standardised "
     "inputs. The covariance is a constant times a Gaussian with one length scale; both the "
     "constant and the length scale are optimised. With several classes, one process for each "
-    "class separates it from the rest. GPflow optimises the posterior, the covariance and "
+    "class separates this class from the rest. GPflow optimises the posterior, the covariance and "
     "the inducing inputs together, starting from the centres of k-means.",
     ours="SparseGaussianProcessClassifier",
     sizes={
