@@ -71,7 +71,7 @@ CASE = Case(
     quality=quality,
     figures={
         "sum of costs": (
-            "sum over all pairs, which is the same for all contenders except for aeon's "
+            "sum over all pairs, which is the same for all contenders except aeon, which adds up "
             "absolute values"
         )
     },
