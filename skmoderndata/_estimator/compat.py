@@ -142,7 +142,7 @@ def unmasked(
     ValueError
         If entries are hidden and NaN is not allowed.
     """
-    # unmask each array of a list, and return data without hidden entries as they are
+    # unmask each array of a list, and return data without masked entries as they are
     if isinstance(X, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in X):
         return [
             unmasked(x, owner=owner, input_name=input_name, allow_nan=allow_nan) for x in X
@@ -152,7 +152,7 @@ def unmasked(
     if not np.ma.is_masked(X):
         return X.data
 
-    # reject hidden entries unless NaN can mark them
+    # reject masked entries unless NaN can mark them
     if not allow_nan:
         who = owner or "This method"
         if input_name in ("y", "sample_weight"):

@@ -10,7 +10,8 @@ import numpy as np
 # Maximum number of nodes of a sample.
 MAX_NODES = 10_000_000
 
-# Number of nodes visited, in .1 s and 16 MB, before checking whether the sample is finite.
+# Number of nodes that are visited before checking whether the sample is finite; this many nodes
+# take .1 s and 16 MB.
 TRUSTED_NODES = 100_000
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
 

@@ -447,7 +447,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         if doubled:
             stream = stream._replace(n_searched=stream.n_seen)
 
-        # update the sources, then the noise, from soft counts unless there are none for some rate
+        # update the sources, then the noise; use soft counts unless the counts of some rate sum
+        # to less than 1
         U = improve_sources(model, total)
         counts = rates
         if rates.sum(axis=1).min() < 1:

@@ -224,7 +224,7 @@ def _leading_eigenvectors(X, k, *, rows):
         else:
             values, vectors = (array[..., ::-1] for array in eigen_range(gram, m - k, m))
     else:
-        # for many rows and columns, make Lanczos steps with products of X and X'
+        # for many rows and columns, make Lanczos steps, each of which multiplies by X and by X'
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))

@@ -53,8 +53,8 @@ START_ROWS = 200
 START_TOL = 1e-3
 # Number of residuals that have the same weight as the initial noise.
 START_WEIGHT = 20
-# Minimum estimate of the noise, which stands for exact entries, relative to the typical magnitude
-# of an entry.
+# Minimum estimate of the noise, which exact entries receive, relative to the typical magnitude of
+# an entry.
 EXACT_NOISE = 1e-3
 # Size of additional random components, relative to the smallest component found at the start.
 SPARE_LENGTH = 1e-2

@@ -49,7 +49,8 @@ NU_FOLDS = 3
 NU_SAMPLES = 1000
 # Tolerance of the relative gap; smaller tolerances do not change the error of held-out ranks.
 NU_TOL = 1e-2
-# Fraction of the largest feasible value that is used if there are too few samples to compare.
+# Fraction of the largest feasible nu that is used if there are too few samples to compare
+# several fractions.
 FEW_FRACTION = 0.5
 
 

@@ -169,7 +169,7 @@ def _low_pass(wavelet):
             )
         return builders.daubechies_filter(names[wavelet])
 
-    # Check that the taps are orthonormal to their shifts by multiples of two.
+    # Check that the taps and their shifts by multiples of two are orthonormal.
     taps = np.asarray(wavelet, dtype=np.float64)
     n = taps.size
     if taps.ndim == 1 and n % 2 == 0 and n > 0:

@@ -131,7 +131,7 @@ class WorkSpace(NamedTuple):
     change: Array  # (w,)
     positions: Array  # (n_candidates,)
     used: Array  # (n,), rows that use the choice
-    covered: Array  # (n, n_words)
+    covered: Array  # (n, n_words), bits that the choices so far cover
 
 
 def greedy_basis(

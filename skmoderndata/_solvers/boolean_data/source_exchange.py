@@ -213,7 +213,7 @@ def best_moves(rows: PackedRows, model: Model, candidates: Array) -> list[tuple[
     bonus = np.log(q1 / q0)
     penalty = np.log((1 - q0) / (1 - q1))
 
-    # select the candidates that raise the likelihood most as an additional source
+    # select the candidates that would raise the likelihood most if added as an additional source
     union = boolean_product(model.sets, U)
     words = pack_rows(union)
     scores = rows.scores(union, bonus, penalty)

@@ -217,8 +217,8 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
             for j in range(k):
                 y[j] += value * G[c, j]
 
-    # an entry is wrong if it is negative in the passive set, or if its slope outside of the set is
-    # negative
+    # an entry is wrong if it is in the passive set and negative, or outside of the set with a
+    # negative slope
     n_bad = 0
     for j in range(k):
         if P[j]:

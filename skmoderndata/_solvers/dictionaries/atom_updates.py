@@ -374,9 +374,10 @@ def _masked_step(
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
 
-        # Make the sum zero. At the optimum, the entries that fewer signals observe change more. If
-        # hardly any signal observed an entry, this entry would absorb the whole correction and
-        # would be wrong for all other signals, so with a ridge all entries change equally.
+        # Make the sum zero. At the optimum, entries that are observed in fewer signals change
+        # more. An entry that is observed in hardly any signal would then absorb the whole
+        # correction and would be wrong for all other signals; if there is a ridge, all entries
+        # therefore change equally.
         if center and seen.any():
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             give = np.ones(len(d)) if on_atom > 0 else give

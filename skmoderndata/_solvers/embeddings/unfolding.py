@@ -80,7 +80,7 @@ ROUND = 500
 # Maximum number of landmarks in `geodesic_start`.
 LANDMARKS = 200
 
-# Amounts by which all weights are increased in trials for the bound, in units of the mean weight.
+# Amounts added to all weights in the search for the least bound, in units of the mean weight.
 LIFTS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 
 

@@ -76,7 +76,8 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if j > 0:
                 e = max(e, e_now[j - 1])
 
-            # set the values in turn: at the start; s and t emit; only s emits; only t emits
+            # set the values: 1 at the start, otherwise sums for the states in which both s and t
+            # emit, only s emits, and only t emits
             cell[0] = 0.0
             cell[1] = 0.0
             cell[2] = 0.0

@@ -357,7 +357,7 @@ def kernel_pairs(
     roots = []
     operators = []
 
-    # compute R = K^-1 (regularised covariance) from a Cholesky factor of each kernel
+    # define products with R = M^-1 K / n by a Cholesky factor of M for each kernel
     for K, pen in zip((Ka, Kb), pens, strict=True):
         M = pen.keep / total * K
         M[np.diag_indices(n)] += pen.t

@@ -30,7 +30,7 @@ from skmoderndata._solvers.kernel.stored_k_means import (
 class KernelSums(NamedTuple):
     """Samples in feature space, which are accessed by sums of their kernel values."""
 
-    product: Callable[[Any], Array]  # function that returns `D @ K` for D of n columns
+    product: Callable[[Any], Array]  # function that returns `D @ K` for D with n columns
     diagonal: Array  # diagonal of K, (n,)
     weights: Array  # weights of the samples, (n,)
     matrix: Array | None = None  # K in memory, for compiled passes

@@ -322,7 +322,7 @@ def sparse_pairs(
     converged = True
 
     for _ in range(k):
-        # 1. make the starts; run few passes for all of them, and more for the best
+        # 1. make the starts; run a few passes for all of them, and more passes for the best
         V = _starts(K, n_init, rng)
         for n_passes, n_ahead in ROUNDS:
             rough = alternate(

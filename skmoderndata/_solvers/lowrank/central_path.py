@@ -39,7 +39,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
 # Minimum eigenvalue of the first M, as a fraction of the singular values of the noise.
 NOISE_SHARE = 0.1
 
-# Minimum number of rows, if there are more, from which the noise and the free cells are estimated.
+# Maximum number of rows from which the noise and the free cells are estimated.
 SAMPLE_ROWS = 200
 
 # Maximum fraction of free cells for which the rows are cheap and Newton's method takes few steps.

@@ -52,8 +52,8 @@ ELONGATED = 3
 DECIDING_PASSES = 1000
 
 
-# Tolerance of the relative duality gap while deciding; with a looser tolerance, pursuit would fit
-# cells that it should not fit.
+# Tolerance of the relative duality gap while it is not yet known whether the cells are exact; with
+# a looser tolerance, pursuit would fit cells that it should not fit.
 DECIDING_GAP = 1e-6
 
 # Number of passes before the first probe; earlier, the rank has not settled.

@@ -32,7 +32,7 @@ SHARES = (0.5, 0.8, 0.9)
 # Minimum number of degrees of freedom of the tail.
 LEAST_DOF = 1.5
 
-# Number of Student's distributions that are compared with the quantiles.
+# Number of Student's t distributions that are compared with the quantiles.
 GRID = 200
 
 # Number of degrees of freedom from which the effect of a fit on the tail is neglected. A few

@@ -24,13 +24,13 @@ HIDDEN_SHARE = 0.1
 # Factor by which the noise falls from one trial to the next.
 FALL = 4.0
 
-# Maximum number of trials of lower noise.
+# Maximum number of lower noise levels that are tried.
 TRIALS = 6
 
 # Maximum ratio of new to old errors in hidden cells at which the new fit counts as clearly better.
 CLEARLY_BETTER = 0.7
 
-# Levels of the quantiles of the errors in hidden cells that a better fit must lower.
+# Levels of two quantiles of the errors in hidden cells; a better fit must lower both.
 PREDICTED = (1 / 2, 2 / 3)
 
 

@@ -259,8 +259,8 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     trusted = trusted.copy()
     sizes = np.abs(sizes)
     for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
-        # if too few cells of a row, or then of a column, are trusted, trust the cells with the
-        # smallest residuals
+        # first for the rows, then for the columns: if too few cells are trusted, also trust the
+        # cells with the smallest residuals
         n_observed = cells.sum(axis=1)
         needed = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < needed):

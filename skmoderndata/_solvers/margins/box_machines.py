@@ -191,7 +191,8 @@ def _hull_solution(
     v: Array, g: Array, y: Array, ridge: Array
 ) -> tuple[Array, float, float, float, float]:
     """Return values, offset, squared norm, objective and scale for points v; y = 0 elsewhere."""
-    # scale to the margin, so that the values at the nearest points of the two hulls are one
+    # scale to the margin: the function, with offset, is 1 and -1 at the nearest points of the
+    # hulls
     between = float(v @ g)  # squared distance between the two points
     scale = 2.0 / between if between > 0.0 else 0.0
     values = scale * (g - ridge * v)

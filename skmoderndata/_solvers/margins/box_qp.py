@@ -187,7 +187,7 @@ def box_qp(
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
     result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
-    # 2. If there are few samples, solve up to rounding errors
+    # 2. If there are few samples, solve to within rounding errors
     if it.converged and few:
         result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 10 * ROUNDING * float(np.abs(state.g).max(initial=0.0))

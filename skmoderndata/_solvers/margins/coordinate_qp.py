@@ -115,7 +115,8 @@ def coordinates_to_levels(
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        # 1. Compute the rows of the worst violators, then solve the stored samples to the level
+        # 1. Compute the rows of the worst violators, then update the weights of the stored samples
+        # until none of their slopes exceeds the level
         violation[store.slot >= 0] = 0.0
         bring_worst(store, violation, no_ends, level)
         count = _stored_to_level(store, state, level)

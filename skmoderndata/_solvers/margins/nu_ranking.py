@@ -152,7 +152,7 @@ def nu_ranking(
             it.ended = status == STALLED or flat_function or used_up
             it.ended |= level < rounding
 
-    # 3. If there are few samples, solve up to rounding errors with the face method
+    # 3. If there are few samples, solve to within rounding errors with the face method
     at_optimum = it.converged and not small
     if it.converged and small:
         done, at_optimum = by_faces(store, upper, lower, segments, max_iter - count)
@@ -320,8 +320,8 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Start with the worst samples at their bounds, in the direction of the rank means."""
-    # set the sums of the weights at each threshold in proportion to the bounds of the two ranks
-    # that it separates: to the smaller of the sums of bounds
+    # add up the bounds of each rank, then make the sum of the weights at each threshold
+    # proportional to the smaller sum of the two ranks that it separates
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     totals = np.minimum(sums[1:], sums[:-1])

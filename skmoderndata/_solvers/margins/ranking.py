@@ -125,7 +125,8 @@ def rank_on_samples(
         # 3. Compute the gap with the complete kernel
         gap = _gap(primal, active, norm(active.fold), cost)
         it.converged = gap <= tol
-        # the rank is too low if the gap is much larger than the error within the factor
+        # the rank of the factor is too low if the gap with the complete kernel is much larger than
+        # the gap within the factor
         it.ended = not it.converged and (exhausted or inner_gap <= INNER_SHARE * gap)
         aim = SHARE_OF_TOL * inner_gap
 

@@ -41,7 +41,7 @@ from skmoderndata._solvers.margins.tolerances import SHORTEST_STEP
 RIDGE_PENALTY = 0.5
 # Maximum number of features that a splice exchanges.
 MOST_EXCHANGED = 3
-# Number of sizes without a lower criterion after which the search ends.
+# Number of consecutive sizes that fail to lower the criterion before the search ends.
 N_WORSE_SIZES = 4
 # Minimum decrease of the loss by a splice, as a fraction of the price of a feature.
 LEAST_DECREASE = 1e-3

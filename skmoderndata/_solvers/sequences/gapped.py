@@ -41,7 +41,7 @@ class GapRule(NamedTuple):
 @jit
 def _begin(m, rule, best, gap_in_t):
     """Write row 0, which aligns nothing of s with the first j of the m symbols of t."""
-    # row 0 is one gap of j symbols, which costs nothing in a local alignment
+    # entry j of row 0 is a single gap of j symbols, which costs nothing in a local alignment
     best[0] = 0.0
     for j in range(m):
         best[j + 1] = 0.0 if rule.local else -(rule.first + j * rule.further)

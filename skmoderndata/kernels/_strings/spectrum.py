@@ -35,7 +35,7 @@ from skmoderndata.kernels._strings.base import SequenceKernel
 FAMILY = "kernels on strings"
 PAGE = "string_kernels"
 
-# Maximum number of words that are enumerated near the distinct substrings.
+# Maximum number of neighbouring words that are enumerated for the distinct substrings.
 MOST_WORDS = 2**28
 
 
