@@ -464,6 +464,7 @@ def page(rows):
         cells = [f"{s:.2f}" for s in (a, b, c, d)]
         lines.append(f"| {name} | {closest} | " + " | ".join(cells) + " |")
 
+    # reasons
     lines += ["", "## Classes that are behind, and why", ""]
     lines += [
         "The gap of a class is the difference between its score and the score of the closest "
@@ -473,6 +474,7 @@ def page(rows):
     for row in filter(behind, rows):
         table = f" The gap is largest on {row[6]}." if row[6] else ""
         lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known')}.{table}")
+
     lines += ["", "## Not in the table", ""]
     lines += [f"- {name}: {reason}." for name, reason in ELSEWHERE.items()]
 
@@ -484,6 +486,10 @@ def page(rows):
         "python -m benchmarks.defaults --write-docs",
         "```",
         "",
+    ]
+
+    # scores
+    lines += [
         f"At most {MOST_ROWS} rows of each table are used, in three folds. The scores are:",
         "",
         "| estimators | score |",

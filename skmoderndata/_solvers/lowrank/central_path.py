@@ -46,11 +46,9 @@ SAMPLE_ROWS = 200
 # Generated tables have .15 to .22; raw tables of digits or of wines have .27 to .47.
 MOST_FREE = 0.25
 
-# Maximum number of Newton steps; 4 to 20 usually suffice.
+# Maximum number of Newton steps, of which 4 to 20 usually suffice, and of conjugate gradient steps
+# for each of them, of which two to five usually suffice.
 MAX_STEPS = 40
-
-# Maximum number of conjugate gradient steps for a Newton step; two to five usually suffice.
-MAX_CG = 40
 
 # Minimum ratio of a component of M after a Newton step to the one before.
 SMALLEST_RATIO = 0.1
@@ -250,7 +248,7 @@ def conjugate_gradients(
     scaled = residual / diagonal
     direction = scaled
     size = first = float(np.vdot(residual, scaled))
-    for _ in range(MAX_CG):
+    for _ in range(MAX_STEPS):
         if size == 0.0:
             break
         product = hessian(direction)
