@@ -183,11 +183,9 @@ def predictive_bound(
         # request least squares, because a bound slightly above their residual would not determine
         # them
         return PredictiveBound(0.0, False)
-    return (
-        PredictiveBound(bound, refits)
-        if bound < (1 - NOTHING) * size
-        else PredictiveBound(size, False)
-    )
+    if bound >= (1 - NOTHING) * size:
+        return PredictiveBound(size, False)
+    return PredictiveBound(bound, refits)
 
 
 def _held_out_errors(
